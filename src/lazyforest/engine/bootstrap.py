@@ -1,0 +1,70 @@
+"""Bootstrap counts and node keys: hashes of (seed, tree, row) and (seed, tree, path), never a stream."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from lazyforest.engine.layout import MULTINOMIAL, POISSON, jit
+
+GOLDEN = np.uint64(0x9E3779B97F4A7C15)
+FIRST, SECOND = np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB)
+ONE, LOW_HALF = np.uint64(1), np.uint64(0xFFFFFFFF)
+S27, S30, S31, S32 = np.uint64(27), np.uint64(30), np.uint64(31), np.uint64(32)
+BAG, ROOT = np.uint64(0), np.uint64(1)  # what a tree's key is used for
+CHILD, TICKET = np.uint64(1), np.uint64(3)  # what a node's key is used for: CHILD + side, TICKET + column
+
+# 2**32 times the distribution function of Poisson(1): a 32-bit draw counts the steps that it has passed.
+STEPS = (
+    1580030168,
+    3160060337,
+    3950075421,
+    4213413783,
+    4279248373,
+    4292415291,
+    4294609777,
+    4294923276,
+    4294962463,
+    4294966817,
+    4294967252,
+    4294967292,
+    4294967295,
+)
+
+
+@jit
+def mix(key: Any, value: Any) -> Any:
+    """Element ``value`` of the SplitMix64 sequence of ``key``; unsigned words in and out."""
+    z = key + GOLDEN * (value + ONE)
+    z = (z ^ (z >> S30)) * FIRST
+    z = (z ^ (z >> S27)) * SECOND
+    return z ^ (z >> S31)
+
+
+@jit
+def root_key(seed: Any, tree: Any) -> Any:
+    return mix(mix(seed, np.uint64(tree)), ROOT)
+
+
+@jit
+def draw_counts(seed: Any, tree: Any, bootstrap: Any, row_ids: Any, counts: Any) -> None:
+    """Fill ``counts`` (uint8 holds Poisson, int64 everything) with how often each row is in the bag of ``tree``."""
+    key = mix(mix(seed, np.uint64(tree)), BAG)
+    if bootstrap == POISSON:
+        for i in range(row_ids.size):
+            draw = np.uint32(mix(key, row_ids[i]) >> S32)
+            passed = np.uint8(0)
+            for step in STEPS:
+                passed += np.uint8(draw >= np.uint32(step))
+            counts[i] = passed
+    elif bootstrap == MULTINOMIAL:
+        counts[:] = 0
+        n = np.uint64(row_ids.size)
+        for i in range(row_ids.size):
+            draw = mix(key, np.uint64(i))
+            # the top word of draw * n; n is below 2**32, so two half products do not overflow
+            at = ((draw >> S32) * n + (((draw & LOW_HALF) * n) >> S32)) >> S32
+            counts[at] += 1
+    else:
+        counts[:] = 1

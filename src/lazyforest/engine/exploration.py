@@ -1,0 +1,326 @@
+"""The exploration: training rows and queries go down together; a node is opened once, and only if needed.
+
+One loop serves the three algorithms. Eager opens both sides of every condition and records the tree; lazy starts
+from the root for every query; batched carries all queries along. The stack is explicit and rows are partitioned in
+place, so memory is O(rows) whatever the depth.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from lazyforest.engine.bootstrap import CHILD, draw_counts, mix, root_key
+from lazyforest.engine.conditions import (
+    NUMBER,
+    Best,
+    Node,
+    Search,
+    Small,
+    new_search,
+    new_small,
+    open_block,
+    search_large,
+    search_small,
+    weight_of,
+)
+from lazyforest.engine.counts import x_log2_x_table
+from lazyforest.engine.layout import (
+    BATCHED,
+    BINS,
+    BLOCK,
+    EAGER,
+    LAZY,
+    ROW,
+    SOFT_UNIT,
+    SQUARED_ERROR,
+    WEIGHTS,
+    Array,
+    Rules,
+    Table,
+    Target,
+    jit,
+)
+from lazyforest.engine.partition import part_lists, part_queries, part_rows, settle
+from lazyforest.engine.record import Record, new_record, note_condition, note_leaf, note_node
+
+NODES, ROWS_SCANNED, STACK_WORDS, COSTS = range(4)  # what an exploration counts
+
+
+class Frame(NamedTuple):
+    """A node to be opened: rows[lo:hi], queries[q_lo:q_hi]."""
+
+    lo: int
+    hi: int
+    q_lo: int
+    q_hi: int
+    depth: int
+    parent: int  # 2 * number in the record + side
+    words: int  # row indices that the listing holds when it enters the node
+    key: np.uint64
+
+
+class Bag(NamedTuple):
+    """One bootstrap: the rows that have a weight, the queries, and the stack."""
+
+    counts: Array  # (rows,)
+    drawn: Array  # (rows,) the rows of the bag, ascending
+    rows: Array  # (rows,) the same, parted as the exploration goes
+    spare: Array  # (rows,)
+    queries: Array  # (queries,) their numbers, parted likewise
+    spare_queries: Array
+    member: Array  # (codes,) bool: the set of the condition being applied
+    stack: Array  # (depth + 2, 7): frames but for their keys
+    keys: Array  # (depth + 2,)
+    block: Array  # (2,): the sorted lists hold rows[block[0]:block[1]]
+    total: Array  # (statistics,)
+    vote: Array
+    costs: Array  # (COSTS,)
+
+
+class Task(NamedTuple):
+    """All that one thread needs to explore trees."""
+
+    table: Table
+    target: Target
+    rules: Rules
+    X: Array  # (queries, columns) float64: numbers, codes of categories (-1: never seen), NaN
+    search: Search
+    small: Small
+    bag: Bag
+
+
+def new_task(table: Table, target: Target, rules: Rules, X: Array, columns: Array) -> Task:
+    """Buffers for exploring trees that may use ``columns`` (ascending)."""
+    m, n = table.codes.shape
+    most = int(target.weight.sum()) * 13  # a Poisson count never passes 13; other totals are smaller
+    weight = np.zeros(n, dtype=WEIGHTS[0] if target.n_classes and most < 2**32 else WEIGHTS[1])
+    listed = rules.max_features * 4 > len(columns)  # otherwise sorting what is looked at is cheaper
+    depth = min(rules.max_depth, n) + 2
+    size = target.n_classes or 2
+    bag = Bag(
+        counts=np.empty(n, dtype=np.int32),
+        drawn=np.empty(n, dtype=ROW),
+        rows=np.empty(n, dtype=ROW),
+        spare=np.empty(n, dtype=ROW),
+        queries=np.empty(len(X), dtype=ROW),
+        spare_queries=np.empty(len(X), dtype=ROW),
+        member=np.zeros(int(table.first_code[:, BINS].max(initial=1)), dtype=np.bool_),
+        stack=np.empty((depth, 7), dtype=np.int64),
+        keys=np.empty(depth, dtype=np.uint64),
+        block=np.zeros(2, dtype=np.int64),
+        total=np.empty(size, dtype=np.int64),
+        vote=np.empty(size, dtype=np.int64),
+        costs=np.zeros(COSTS, dtype=np.int64),
+    )
+    f = x_log2_x_table(2 * int(target.weight.sum()))
+    search = new_search(table, target, weight, f, columns)
+    return Task(table, target, rules, X, search, new_small(table, target, weight, listed), bag)
+
+
+@jit
+def cast(total: Any, rules: Any, vote: Any) -> None:
+    """The vote of a leaf."""
+    vote[:] = 0
+    if rules.criterion == SQUARED_ERROR:
+        if total[0] > 0:
+            vote[0], vote[1] = np.int64(np.rint(float(total[1]) / float(total[0]) * rules.mean_unit)), 1
+        return
+    weight = weight_of(total, rules.criterion)
+    if weight == 0:
+        return
+    most = 0
+    for c in range(total.size):
+        if rules.soft:
+            vote[c] = np.int64(np.rint(float(total[c]) / float(weight) * SOFT_UNIT))
+        elif total[c] > total[most]:
+            most = c
+    if not rules.soft:
+        vote[most] = 1
+
+
+@jit
+def sum_up(node: Any, target: Any, search: Any, bag: Any) -> Any:
+    """The node's statistics into ``node.total``; returns its size and whether all targets are equal."""
+    total, y, weight = node.total, target.y, search.weight
+    total[:] = 0
+    size, pure = np.int64(0), True
+    for i in range(node.lo, node.hi):
+        r = node.rows[i]
+        if target.n_classes == 0:
+            total[0] += weight[r]
+            total[1] += np.int64(weight[r]) * np.int64(y[r])
+            pure &= y[r] == y[node.rows[node.lo]]
+        else:
+            total[y[r]] += weight[r]
+        if not target.weights_are_sizes:
+            size += np.int64(bag.counts[r]) * target.multiplicity[r]
+    if target.n_classes > 0:
+        classes = 0
+        for c in range(total.size):
+            classes += total[c] > 0
+        pure = classes < 2
+    if target.weights_are_sizes:
+        size = weight_of(total, SQUARED_ERROR if target.n_classes == 0 else 0)
+    return size, pure
+
+
+@jit
+def draw_bag(tree: Any, target: Any, search: Any, bag: Any, rules: Any) -> Any:
+    """Draw the bootstrap of a tree; returns how many rows have a weight."""
+    draw_counts(rules.seed, tree, rules.bootstrap, target.row_ids, bag.counts)
+    n = 0
+    for r in range(bag.counts.size):
+        w = np.int64(bag.counts[r]) * target.weight[r]
+        search.weight[r] = w
+        bag.drawn[n] = r
+        n += w > 0
+    return n
+
+
+@jit
+def push(bag: Any, top: Any, frame: Any) -> Any:
+    row = bag.stack[top]
+    row[0], row[1], row[2], row[3] = frame.lo, frame.hi, frame.q_lo, frame.q_hi
+    row[4], row[5], row[6] = frame.depth, frame.parent, frame.words
+    bag.keys[top] = frame.key
+    return top + 1
+
+
+@jit
+def pop(bag: Any, top: Any) -> Any:
+    row = bag.stack[top]
+    return Frame(row[0], row[1], row[2], row[3], row[4], row[5], row[6], bag.keys[top])
+
+
+@jit
+def enter(task: Any, frame: Any) -> Any:
+    """The node of a frame: its rows are those of ``bag.rows`` or, inside a block, those of its lists."""
+    bag, small = task.bag, task.small
+    if not bag.block[0] <= frame.lo < bag.block[1]:
+        return Node(bag.rows, frame.lo, frame.hi, bag.total, np.int64(0), frame.key)
+    unordered = small.lists[small.lists.shape[0] - 1]
+    for i in range(frame.lo, frame.hi):
+        bag.spare[i - frame.lo] = small.row[unordered[i - bag.block[0]]]
+    return Node(bag.spare, np.int64(0), frame.hi - frame.lo, bag.total, np.int64(0), frame.key)
+
+
+@jit
+def choose(task: Any, frame: Any, node: Any) -> Any:
+    """The best condition of a node that is not a leaf."""
+    bag, small, rules = task.bag, task.small, task.rules
+    if rules.criterion == SQUARED_ERROR:  # targets about the mean, rounded down
+        shift = node.total[1] // node.total[0]
+        node.total[1] -= shift * node.total[0]
+        node = Node(node.rows, node.lo, node.hi, node.total, shift, node.key)
+    n = frame.hi - frame.lo
+    if n > BLOCK:
+        return search_large(node, task.table, task.target, task.search, rules)
+    listed = small.lists.shape[0] > 1
+    if not bag.block[0] <= frame.lo < bag.block[1]:
+        open_block(node, task.table, task.target, task.search, small)
+        if listed:
+            bag.block[0], bag.block[1] = frame.lo, frame.hi
+    at = frame.lo - bag.block[0] if listed else np.int64(0)
+    return search_small(node, task.table, task.search, small, rules, listed, at, at + n)
+
+
+@jit
+def part(task: Any, frame: Any, condition: Any, want_left: Any, want_right: Any) -> Any:
+    """Part the training rows of a node; returns the middle."""
+    bag, codes = task.bag, task.table.codes[condition.column]
+    start = bag.block[0]
+    if start <= frame.lo < bag.block[1]:
+        lo, hi = frame.lo - start, frame.hi - start
+        return start + part_lists(task.small, lo, hi, task.search.columns, codes, condition, bag.member)
+    return part_rows(bag.rows, frame.lo, frame.hi, bag.spare, codes, condition, bag.member, want_right)
+
+
+@jit
+def words_below(task: Any, frame: Any, bag_rows: Any, kept: Any) -> Any:
+    """Row indices that the listing holds once it has entered a child of ``kept`` rows."""
+    rows = frame.hi - frame.lo
+    if task.rules.algorithm == EAGER:
+        return frame.words + rows  # both sides are held until both are grown
+    if task.rules.algorithm == LAZY:
+        return bag_rows + (rows if frame.depth > 0 else 0) + kept  # the bag, the rows before and after the filter
+    return frame.words + (frame.q_hi - frame.q_lo) + kept
+
+
+@jit
+def go_down(task: Any, frame: Any, condition: Any, at: Any, top: Any, bag_rows: Any) -> Any:
+    """Part queries, then rows, and push the sides that are wanted, the invalid one on top."""
+    bag, rules = task.bag, task.rules
+    q_mid = part_queries(bag.queries, frame.q_lo, frame.q_hi, bag.spare_queries, task.X, condition, bag.member)
+    both = rules.algorithm == EAGER
+    want_left, want_right = both or q_mid > frame.q_lo, both or frame.q_hi > q_mid
+    mid = part(task, frame, condition, want_left, want_right)
+    parent, depth = 2 * at, frame.depth + 1
+    if want_right:
+        words = words_below(task, frame, bag_rows, frame.hi - mid)
+        key = mix(frame.key, CHILD + np.uint64(1))
+        top = push(bag, top, Frame(mid, frame.hi, q_mid, frame.q_hi, depth, parent + 1, words, key))
+    if want_left:
+        words = words_below(task, frame, bag_rows, mid - frame.lo)
+        top = push(bag, top, Frame(frame.lo, mid, frame.q_lo, q_mid, depth, parent, words, mix(frame.key, CHILD)))
+    return top
+
+
+@jit
+def start(task: Any, tree: Any, group: Any, n: Any) -> Any:
+    """Put the root on the stack: for all queries, for one (lazy), for none (eager)."""
+    bag, algorithm, queries = task.bag, task.rules.algorithm, task.X.shape[0]
+    bag.rows[:n] = bag.drawn[:n]
+    bag.block[:] = 0
+    q_lo, q_hi = (group, group + 1) if algorithm == LAZY else (0, queries if algorithm == BATCHED else 0)
+    words = n + (queries if algorithm == BATCHED else 0)
+    return push(bag, 0, Frame(0, n, q_lo, q_hi, 0, -1, words, root_key(task.rules.seed, tree)))
+
+
+@jit
+def explore_tree(task: Any, tree: Any, votes: Any, recording: Any) -> Any:
+    """Explore one tree, add the votes that its leaves cast; returns every node opened, if recording."""
+    bag, rules, search = task.bag, task.rules, task.search
+    n = draw_bag(tree, task.target, search, bag, rules)
+    record = new_record(bag.vote.size)
+    for q in range(task.X.shape[0]):
+        bag.queries[q] = q
+    for group in range(task.X.shape[0] if rules.algorithm == LAZY else 1):
+        top = start(task, tree, group, n)
+        while top > 0:
+            top -= 1
+            frame = pop(bag, top)
+            node = enter(task, frame)
+            size, pure = sum_up(node, task.target, search, bag)
+            cast(node.total, rules, bag.vote)
+            at = record.used[0]
+            if recording:
+                record = note_node(record, frame.parent, frame.hi - frame.lo, node.total, frame.key)
+            bag.costs[NODES] += 1
+            bag.costs[STACK_WORDS] = max(bag.costs[STACK_WORDS], frame.words)
+            best = Best(0.0, -1, 0, False, NUMBER)
+            if frame.depth < rules.max_depth and size >= rules.min_samples_split and not pure:
+                bag.costs[ROWS_SCANNED] += frame.hi - frame.lo
+                best = choose(task, frame, node)
+            if best.column < 0:
+                for i in range(frame.q_lo, frame.q_hi):
+                    for c in range(bag.vote.size):
+                        votes[bag.queries[i], c] += bag.vote[c]
+                if recording:
+                    record = note_leaf(record, at, bag.vote)
+                continue
+            condition = settle(node, task.table, best, search, bag)
+            members = search.members[: max(best.n_members, 0)]
+            if recording:
+                record = note_condition(record, at, condition, members)
+            top = go_down(task, frame, condition, at, top, n)
+            for p in range(members.size):
+                bag.member[members[p]] = False
+    return record
+
+
+@jit
+def explore_trees(task: Any, first: Any, last: Any, votes: Any) -> None:
+    for tree in range(first, last):
+        explore_tree(task, tree, votes, False)

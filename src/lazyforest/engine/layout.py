@@ -1,0 +1,83 @@
+"""The arrays that the kernels share, and every dtype with its reason."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple, TypeVar
+
+import numpy as np
+from numba import njit
+
+Array = np.ndarray[Any, np.dtype[Any]]
+Kernel = TypeVar("Kernel", bound=Callable[..., Any])
+
+# Row numbers are unsigned: a signed index costs a test for "counted from the end" at every access.
+ROW = np.uint32
+# A coarse bin is a byte: a histogram of 256 bins and two classes is 2 KB, so a dozen columns stay in the L1 cache.
+COARSE = np.uint8
+BINS = 256
+# Codes: two bytes while every column has fewer than 65,536 values, otherwise four.
+CODES = (np.uint16, np.uint32)
+# Classes: two bytes. Regression targets: eight, fixed point.
+CLASS, TARGET = np.uint16, np.int64
+# Weights: four bytes while a bootstrap's total cannot reach 2**32, otherwise eight.
+WEIGHTS = (np.uint32, np.int64)
+
+ENTROPY, GINI, SQUARED_ERROR = 0, 1, 2
+EAGER, LAZY, BATCHED = 0, 1, 2
+POISSON, MULTINOMIAL, EVERY_ROW_ONCE = 0, 1, 2
+
+# At this many rows a node's columns are sorted once and its whole subtree works on the sorted lists.
+BLOCK = 256
+# Columns per histogram pass: bounds memory on wide tables.
+HISTOGRAM_COLUMNS = 32
+
+MIN_GAIN = 1e-10
+SOFT_UNIT = 2.0**40
+NODE_WORDS = 4
+
+
+class Table(NamedTuple):
+    """The encoded training columns.
+
+    code     0: missing; numbers: 1 + dense rank; categories: 1 + category
+    coarse   0: missing; otherwise 1 to 255, never falling as the code grows; the code itself up to 255 of them
+    """
+
+    codes: Array  # (columns, rows)
+    coarse: Array  # (rows, columns)
+    first_code: Array  # (columns, 257) int64: bin b holds the codes first_code[b] up to first_code[b + 1]
+    is_category: Array  # (columns,) bool
+    values: Array  # float64: the distinct numbers of all columns, one column after the other
+    value_start: Array  # (columns,) int64: code c of column j is values[value_start[j] + c - 1]
+
+
+class Target(NamedTuple):
+    """What is predicted, and what each row weighs before bootstrapping."""
+
+    y: Array  # (rows,) CLASS, or TARGET for regression
+    weight: Array  # (rows,) int64
+    multiplicity: Array  # (rows,) int64: what a row adds to a node's size per bootstrap count
+    row_ids: Array  # (rows,) uint64
+    weights_are_sizes: bool  # multiplicity == weight
+    n_classes: int  # 0: regression
+
+
+class Rules(NamedTuple):
+    """The forest's parameters as numbers."""
+
+    seed: np.uint64
+    algorithm: int
+    criterion: int
+    bootstrap: int
+    max_depth: int
+    min_samples_split: int
+    max_features: int
+    soft: bool
+    mean_unit: float
+
+
+def jit(function: Kernel) -> Kernel:
+    """Compile for this CPU, once; releases the GIL; divisions follow NumPy, so that they cost no test."""
+    compiled: Kernel = njit(cache=True, nogil=True, error_model="numpy")(function)
+    return compiled
