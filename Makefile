@@ -1,0 +1,33 @@
+# Every target works as the first command on a machine with python3 (3.11 or newer), pip and make.
+
+PYTHON3 ?= python3
+VENV := .venv
+PYTHON := $(VENV)/bin/python
+READY := $(VENV)/.ready
+
+.PHONY: help setup demo test lint
+
+help:
+	@echo 'make setup   an environment in $(VENV) with everything that is needed'
+	@echo 'make demo    fit, predict and compare the three algorithms on the breast cancer data'
+	@echo 'make test    lint, types and all tests'
+
+setup: $(READY)
+
+# Made again when what is to be installed changes. pip comes from outside, so ensurepip is not needed.
+$(READY): pyproject.toml constraints.txt
+	$(PYTHON3) -m venv --without-pip $(VENV)
+	$(PYTHON3) -m pip --python $(PYTHON) install --quiet --constraint constraints.txt --editable '.[dev]'
+	@touch $@
+
+demo: $(READY)
+	$(PYTHON) examples/demo.py
+
+lint: $(READY)
+	$(PYTHON) -m ruff check .
+	$(PYTHON) -m ruff format --check .
+	$(PYTHON) -m mypy
+
+# A file stays with one worker: tests of a file share what numba compiles.
+test: lint
+	$(PYTHON) -m pytest -n 2 --dist loadfile
