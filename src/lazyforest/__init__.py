@@ -1,7 +1,7 @@
 """Predict with a bagged decision forest without ever building one."""
 
-from lazyforest.estimators import LazyForestClassifier, bootstrap_counts
-from lazyforest.exploration import Exploration
+from lazyforest.estimators import LazyForestClassifier, LazyForestRegressor, bootstrap_counts
+from lazyforest.exploration import Exploration, Path, Step
 
 __version__ = "0.1.0"
-__all__ = ["Exploration", "LazyForestClassifier", "bootstrap_counts"]
+__all__ = ["Exploration", "LazyForestClassifier", "LazyForestRegressor", "Path", "Step", "bootstrap_counts"]

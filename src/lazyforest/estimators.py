@@ -2,22 +2,22 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Iterator
-from typing import Any, NamedTuple
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import partial
+from typing import Any
 
 import numpy as np
-from joblib import Parallel, delayed, effective_n_jobs
-from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 from sklearn.utils.class_weight import compute_sample_weight
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
+from sklearn.utils.validation import check_consistent_length, check_is_fitted, column_or_1d, validate_data
 
 from lazyforest.engine.bootstrap import draw_counts
-from lazyforest.engine.exploration import NODES, ROWS_SCANNED, STACK_WORDS, explore_tree, explore_trees, new_task
-from lazyforest.engine.layout import CLASS, EAGER, NODE_WORDS, POISSON, Array, Rules, Table, Target
-from lazyforest.engine.record import Record, trimmed, walk
-from lazyforest.exploration import Exploration, total_bytes
+from lazyforest.engine.exploration import explore_tree, new_task
+from lazyforest.engine.layout import BATCHED, CLASS, EAGER, NODE_WORDS, POISSON, SOFT_UNIT, Array, Rules, Target
+from lazyforest.engine.record import ROWS, VOTE, trimmed
+from lazyforest.exploration import Exploration, Path, describe_path
 from lazyforest.frame import Frame, check_frame, derive_frame
 from lazyforest.parameters import (
     ALGORITHMS,
@@ -28,30 +28,11 @@ from lazyforest.parameters import (
     count_max_features,
     draw_seed,
 )
-from lazyforest.progress import Progress
-from lazyforest.table import encode
-
-CELLS_PER_CALL = 2e8  # a kernel call ends within about a second, so that Ctrl-C and the progress bar are served
+from lazyforest.runner import Answer, Forest, answer, explore, no_votes
+from lazyforest.table import Column, check_text_is_wanted, encode, encode_queries, is_missing, read
 
 
-class Costs(NamedTuple):
-    nodes: int = 0
-    rows_scanned: int = 0
-    stack_words: int = 0
-    bytes: int = 0
-    cpu_seconds: float = 0.0
-
-    def plus(self, other: Costs) -> Costs:
-        return Costs(
-            self.nodes + other.nodes,
-            self.rows_scanned + other.rows_scanned,
-            max(self.stack_words, other.stack_words),
-            max(self.bytes, other.bytes),
-            self.cpu_seconds + other.cpu_seconds,
-        )
-
-
-def bootstrap_counts(random_state: int, tree: int, row_ids: Any) -> Array:
+def bootstrap_counts(random_state: Any, tree: int, row_ids: Any) -> Array:
     """How often each row is in the bag of ``tree`` under ``bootstrap="poisson"``: Poisson(1), a hash of its id.
 
     A row's count depends on ``random_state``, ``tree`` and its own id alone, so leaving out a row changes no other.
@@ -66,31 +47,88 @@ def check_row_ids(row_ids: Any, n_rows: int | None) -> Array:
     ids = np.asarray(row_ids)
     if ids.ndim != 1 or ids.dtype.kind not in "iu":
         raise ValueError(f"row_ids must be a 1-d array of whole numbers. Got {ids.ndim}-d {ids.dtype}. Use np.arange.")
-    if n_rows is not None and len(ids) != n_rows:
-        raise ValueError(f"row_ids must have one id per row of X, {n_rows}. Got {len(ids)}.")
     if ids.dtype.kind == "i" and ids.min(initial=0) < 0:
         raise ValueError(f"row_ids must not be negative. Got {ids.min()}. Number the rows from 0.")
-    if n_rows is not None and len(np.unique(ids)) < len(ids):
+    if n_rows is not None and len(ids) != n_rows:
+        raise ValueError(f"row_ids must have one id per row of X, {n_rows}. Got {len(ids)}. Use np.arange(len(X)).")
+    if n_rows is not None:
         values, times = np.unique(ids, return_counts=True)
-        raise ValueError(f"row_ids must differ from each other. Got {values[times > 1][0]} twice. Use np.arange.")
+        if (times > 1).any():
+            raise ValueError(f"row_ids must differ from each other. Got {values[times > 1][0]} twice. Use np.arange.")
     return ids.astype(np.uint64)
 
 
-def explore_chunk(
-    table: Table, target: Target, rules: Rules, X: Array, trees: range
-) -> tuple[Array, Costs, list[Record], int]:
-    """Votes and costs of some trees; for eager ones, the trees instead of votes."""
-    task = new_task(table, target, rules, X, np.arange(len(table.codes)))
-    votes = np.zeros((len(X), target.n_classes or 2), dtype=np.int64)
-    records: list[Record] = []
-    if rules.algorithm == EAGER:
-        for tree in trees:
-            records.append(trimmed(explore_tree(task, tree, votes, True)))
-    else:
-        explore_trees(task, trees.start, trees.stop, votes)
-    costs = task.bag.costs
-    spent = Costs(int(costs[NODES]), int(costs[ROWS_SCANNED]), int(costs[STACK_WORDS]))
-    return votes, spent._replace(bytes=total_bytes((task.bag, task.search, task.small, votes))), records, len(trees)
+def check_weights(sample_weight: Any, n_rows: int) -> Array:
+    if sample_weight is None:
+        return np.ones(n_rows)
+    weight = np.full(n_rows, sample_weight) if np.isscalar(sample_weight) else np.asarray(sample_weight)
+    if weight.ndim != 1:
+        raise ValueError(f"Sample weights must be 1D array or scalar. Got {weight.ndim}-d sample_weight.")
+    if len(weight) != n_rows:
+        raise ValueError(f"sample_weight.shape == {weight.shape}, expected {(n_rows,)}: one weight per row of X.")
+    weight = weight.astype(np.float64)
+    bad = ~np.isfinite(weight) | (weight < 0)
+    if bad.any():
+        row = int(np.flatnonzero(bad)[0])
+        raise ValueError(
+            f"sample_weight must be finite; negative values in data are not allowed. Got {weight[row]:g} in row {row}. "
+            f"Use 0 to leave a row out."
+        )
+    return weight
+
+
+def check_target(estimator: Any, X: Any, target: Any) -> Array:
+    """y as a 1-d array without gaps, as long as X."""
+    if target is None:
+        raise ValueError(
+            f"This {type(estimator).__name__} estimator requires y to be passed, but the target y is None."
+        )
+    y: Array = np.asarray(column_or_1d(target, warn=True))
+    check_consistent_length(X, y)
+    missing = np.isnan(y) if y.dtype.kind == "f" else np.array([is_missing(v) for v in y])
+    if missing.any():
+        rows = np.flatnonzero(missing)
+        raise ValueError(
+            f"y contains NaN: {len(rows)} of {len(y)} targets are missing, the first in row {rows[0]}. Leave them "
+            f"out of fit; they can be predicted."
+        )
+    return y
+
+
+def numeric_target(y: Array) -> Array:
+    try:
+        y = y.astype(np.float64)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"y must be numbers. Got {y[0]!r} in row 0. Use LazyForestClassifier for classes.") from error
+    if not np.isfinite(y).all():
+        raise ValueError(f"y contains infinity (inf) in row {np.flatnonzero(~np.isfinite(y))[0]}. Give finite numbers.")
+    return y
+
+
+def explain_row(forest: Forest, columns: list[Column], X: Array, say: Callable[[Array], Any], row: int) -> list[Path]:
+    """Explore again for one row, this time recording every node."""
+    x = X[row : row + 1]
+    usable = np.flatnonzero(~np.isnan(x[0])) if forest.reduced else np.arange(X.shape[1])
+    task = new_task(forest.table, forest.target, forest.rules._replace(algorithm=BATCHED), x, usable)
+    paths = []
+    for tree in range(forest.n_estimators):
+        record = trimmed(explore_tree(task, tree, no_votes(forest, x), True))
+        steps, leaf = describe_path(record, x[0], columns)
+        vote = say(record.votes[record.nodes[leaf, VOTE]])
+        paths.append(Path(tree, steps, vote, int(record.nodes[leaf, ROWS])))
+    return paths
+
+
+@contextmanager
+def unchanged_on_error(estimator: Any) -> Iterator[None]:
+    """A ``fit`` that fails leaves the estimator as it was."""
+    before = dict(vars(estimator))
+    try:
+        yield
+    except BaseException:
+        vars(estimator).clear()
+        vars(estimator).update(before)
+        raise
 
 
 class LazyForest(BaseEstimator):  # type: ignore[misc]
@@ -98,22 +136,24 @@ class LazyForest(BaseEstimator):  # type: ignore[misc]
 
     _criteria: tuple[str, ...]
 
-    def _keep(self, X: Array, y: Array, n_classes: int, sample_weight: Array, row_ids: Any, frame: Frame) -> Any:
+    def _keep(self, X: Any, y: Array, n_classes: int, weight: Array, row_ids: Any, frame: Frame) -> None:
         """Encode and keep the table; grow the trees if the algorithm is eager."""
-        ids = np.arange(len(X), dtype=np.uint64) if row_ids is None else check_row_ids(row_ids, len(X))
-        weight, multiplicity = frame.weights(sample_weight), frame.multiplicity(sample_weight)
-        target = Target(y, weight, multiplicity, ids, frame.weight_bits == 0, n_classes)
-        table = encode(X, np.zeros(X.shape[1], dtype=bool))
-        rules = self._rules(X.shape[1])
-        trees: list[Record] = []
-        grown = Costs()
-        if rules.algorithm == EAGER:
-            for _, costs, records, _ in self._chunks(table, target, rules, np.empty((0, X.shape[1]))):
-                trees += records
-                grown = grown.plus(costs)
-        self._table, self._target, self._kept_rules, self._trees, self._grown = table, target, rules, trees, grown
-        self.seed_, self.frame_ = int(rules.seed), frame
-        return self
+        columns = read(X, self.categorical_features)
+        check_text_is_wanted(columns, self.categorical_features)
+        validate_data(self, X, skip_check_array=True)  # remembers number and names of the columns
+        table, self._columns = encode(columns)
+        n = table.codes.shape[1]
+        ids = np.arange(n, dtype=np.uint64) if row_ids is None else check_row_ids(row_ids, n)
+        sizes = frame.multiplicity(weight)
+        target = Target(y, frame.weights(weight), sizes, ids, frame.weight_bits == 0, n_classes)
+        self._forest = Forest(
+            table, target, self._rules(len(columns)), int(self.n_estimators), self.missing == "reduced"
+        )
+        self._grown: Answer | None = None
+        if self.algorithm == "eager" and not self._forest.reduced:
+            nobody = np.empty((0, len(columns)))
+            self._grown = explore(self._forest, nobody, np.arange(len(columns)), self.n_jobs, bool(self.verbose))
+        self.seed_, self.frame_ = int(self._forest.rules.seed), frame
 
     def _rules(self, n_columns: int) -> Rules:
         return Rules(
@@ -123,76 +163,75 @@ class LazyForest(BaseEstimator):  # type: ignore[misc]
             bootstrap=BOOTSTRAPS[self.bootstrap],
             max_depth=NO_LIMIT if self.max_depth is None else int(self.max_depth),
             min_samples_split=int(self.min_samples_split),
+            min_weight_fraction_leaf=float(self.min_weight_fraction_leaf),
             max_features=count_max_features(self.max_features, n_columns),
             soft=getattr(self, "voting", "hard") == "soft",
             mean_unit=2.0 ** (10 - int(self.n_estimators).bit_length()),
         )
 
-    def _chunks(
-        self, table: Table, target: Target, rules: Rules, X: Array
-    ) -> Iterator[tuple[Array, Costs, list[Record], int]]:
-        """Explore all trees, some per kernel call and thread."""
-        m, n = table.codes.shape
-        jobs = effective_n_jobs(self.n_jobs)
-        cells = n * m * (1 + np.log2(1 + (n if rules.algorithm == EAGER else len(X))))
-        per_call = int(np.clip(CELLS_PER_CALL / max(cells, 1), 1, -(-self.n_estimators // jobs)))
-        starts = range(0, self.n_estimators, per_call)
-        run = Parallel(n_jobs=jobs, prefer="threads", return_as="generator")
-        with Progress(self.n_estimators, "trees", bool(self.verbose)) as progress:
-            before = time.process_time()
-            for chunk in run(
-                delayed(explore_chunk)(
-                    table, target, rules, X, range(first, min(first + per_call, self.n_estimators))
-                )
-                for first in starts
-            ):
-                votes, costs, records, trees = chunk
-                progress.advance(trees)
-                now = time.process_time()
-                yield votes, costs._replace(cpu_seconds=now - before, bytes=costs.bytes * jobs), records, trees
-                before = now
+    def _queries(self, X: Any) -> Array:
+        """Validate and encode the rows to be predicted."""
+        check_is_fitted(self, "_forest")
+        columns = read(X, remembered=self._columns)
+        validate_data(self, X, skip_check_array=True, reset=False)
+        return encode_queries(columns, self._columns)
 
-    def _explore(self, X: Array) -> tuple[Array, Costs]:
-        """Votes for clean rows, and their cost."""
-        if self._kept_rules.algorithm == EAGER:
-            votes, before = np.zeros((len(X), self._target.n_classes or 2), dtype=np.int64), time.process_time()
-            for tree in self._trees:
-                walk(tree, X, votes)
-            walked = Costs(bytes=total_bytes(self._trees) + votes.nbytes, cpu_seconds=time.process_time() - before)
-            return votes, self._grown.plus(walked)
-        total, spent = None, Costs()
-        for votes, costs, _, _ in self._chunks(self._table, self._target, self._kept_rules, X):
-            total = votes if total is None else total + votes
-            spent = spent.plus(costs)
-        assert total is not None  # n_estimators >= 1
-        return total, spent
+    def explore(self, X: Any) -> Exploration:
+        """The answer for the rows of X, what it cost, and on demand the path of a row through every tree."""
+        queries = self._queries(X)
+        forest = self._forest
+        votes, costs, _ = answer(forest, self._grown, queries, self.n_jobs, bool(self.verbose))
+        prediction, proba = self._decide(votes)
+        return Exploration(
+            prediction=prediction,
+            proba=proba,
+            nodes_explored=costs.nodes,
+            rows_scanned=costs.rows_scanned,
+            stack_words=costs.stack_words,
+            model_words=NODE_WORDS * costs.nodes if forest.rules.algorithm == EAGER else 0,
+            bytes=costs.bytes,
+            cpu_seconds=costs.cpu_seconds,
+            votes=votes,
+            explain=partial(explain_row, forest, self._columns, queries, self._say_vote),
+        )
+
+    def predict(self, X: Any) -> Array:
+        """The prediction for each row of X; opens only the nodes that these rows need."""
+        return self.explore(X).prediction
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        tags.input_tags.categorical = True
+        tags.input_tags.string = True
+        return tags
 
 
-class LazyForestClassifier(ClassifierMixin, LazyForest):  # type: ignore[misc]
-    """A bagged forest of decision trees that is never built: ``predict`` opens only the nodes that its rows need.
-
-    The answer is, bit for bit, that of the fully grown forest.
-
+PARAMETERS = """
     Parameters
     ----------
     n_estimators : int, default=100
         Number of trees.
-    criterion : {"entropy", "gini"}, default="entropy"
+    criterion : {criteria}
         What the best condition of a node maximises.
     max_depth : int or None, default=20
         Depth at which a node is a leaf; the root has depth 0.
     min_samples_split : int, default=5
-        A node of fewer rows, counted as often as they are in the bootstrap, is a leaf.
+        A node of fewer rows, counted as often as they are in the bootstrap, is a leaf. A whole-number weight counts
+        as so many rows.
+    min_weight_fraction_leaf : float, default=0.0
+        The share of a tree's total weight that each side of a condition must have.
     max_features : int, float, "sqrt", "log2" or None, default=None
         How many columns a node looks at; None for all.
-    bootstrap : {"poisson", "multinomial", False}, default="poisson"
+    bootstrap : {{"poisson", "multinomial", False}}, default="poisson"
         A row's count in a tree: Poisson(1) from a hash of seed, tree and row id; n draws with replacement; or one.
-    voting : {"hard", "soft"}, default="hard"
-        A leaf votes for its most frequent class, or shares its vote among its classes.
-    algorithm : {"batched", "lazy", "eager"}, default="batched"
+    algorithm : {{"batched", "lazy", "eager"}}, default="batched"
         All give the same answer. "eager" grows and keeps the trees in ``fit``.
-    class_weight : dict, "balanced" or None, default=None
-        A factor on the weight of each class.
+    categorical_features : "from_dtype", mask, names, indices or None, default="from_dtype"
+        Which columns are categories. "from_dtype": text, booleans and category dtypes.
+    missing : {{"route", "reduced"}}, default="route"
+        Missing values are sent to a side by the condition; or a row is answered by a forest that does not have the
+        columns which the row misses.
     fixed_point : (int, int) or None, default=None
         Fractional bits of weights and of targets; None derives them from the data.
     n_jobs : int or None, default=None
@@ -200,11 +239,31 @@ class LazyForestClassifier(ClassifierMixin, LazyForest):  # type: ignore[misc]
     random_state : int, Generator, RandomState or None, default=None
         An int gives the same forest every time.
     verbose : int, default=0
-        Above 0, a progress bar.
+        Above 0, a progress bar."""
+
+
+def documented(estimator: Any) -> Any:
+    """Write the shared parameters into the class's docstring."""
+    criteria = "{" + ", ".join(f'"{c}"' for c in estimator._criteria) + f'}}, default="{estimator._criteria[0]}"'
+    estimator.__doc__ = estimator.__doc__.replace("{parameters}", PARAMETERS.format(criteria=criteria).strip())
+    return estimator
+
+
+@documented
+class LazyForestClassifier(ClassifierMixin, LazyForest):  # type: ignore[misc]
+    """A bagged forest of decision trees that is never built: ``predict`` opens only the nodes that its rows need.
+
+    The answer is, bit for bit, that of the fully grown forest.
+
+    {parameters}
+    voting : {"hard", "soft"}, default="hard"
+        A leaf votes for its most frequent class, or shares its vote among its classes.
+    class_weight : dict, "balanced" or None, default=None
+        A factor on the weight of each class.
 
     Attributes
     ----------
-    classes_ : array of the classes
+    classes_ : the classes, ascending
     n_features_in_, feature_names_in_ : the columns of ``fit``
     seed_ : the seed in use, also when ``random_state`` is None
     frame_ : the fixed-point frame in use
@@ -219,10 +278,13 @@ class LazyForestClassifier(ClassifierMixin, LazyForest):  # type: ignore[misc]
         criterion: str = "entropy",
         max_depth: int | None = 20,
         min_samples_split: int = 5,
+        min_weight_fraction_leaf: float = 0.0,
         max_features: Any = None,
         bootstrap: Any = "poisson",
         voting: str = "hard",
         algorithm: str = "batched",
+        categorical_features: Any = "from_dtype",
+        missing: str = "route",
         class_weight: Any = None,
         fixed_point: Any = None,
         n_jobs: int | None = None,
@@ -233,10 +295,13 @@ class LazyForestClassifier(ClassifierMixin, LazyForest):  # type: ignore[misc]
         self.criterion = criterion
         self.max_depth = max_depth
         self.min_samples_split = min_samples_split
+        self.min_weight_fraction_leaf = min_weight_fraction_leaf
         self.max_features = max_features
         self.bootstrap = bootstrap
         self.voting = voting
         self.algorithm = algorithm
+        self.categorical_features = categorical_features
+        self.missing = missing
         self.class_weight = class_weight
         self.fixed_point = fixed_point
         self.n_jobs = n_jobs
@@ -246,44 +311,106 @@ class LazyForestClassifier(ClassifierMixin, LazyForest):  # type: ignore[misc]
     def fit(self, X: Any, y: Any, sample_weight: Any = None, row_ids: Any = None) -> LazyForestClassifier:
         """Validate, encode and keep the table. No tree is grown, unless ``algorithm="eager"``."""
         check_parameters(self, self._criteria)
-        X, y = validate_data(self, X, y, dtype=np.float64, order="C")
-        check_classification_targets(y)
-        classes, codes = np.unique(y, return_inverse=True)
-        weight = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
-        if self.class_weight is not None:
-            weight = weight * compute_sample_weight(self.class_weight, y)
-        frame = derive_frame(weight, None) if self.fixed_point is None else Frame(*self.fixed_point)
-        check_frame(frame, weight, None)
-        self._keep(X, codes.astype(CLASS), len(classes), weight, row_ids, frame)
-        self.classes_ = classes
+        with unchanged_on_error(self):
+            y = check_target(self, X, y)
+            check_classification_targets(y)
+            self.classes_, codes = np.unique(y, return_inverse=True)
+            if len(self.classes_) > np.iinfo(CLASS).max:
+                raise ValueError(f"y must have at most {np.iinfo(CLASS).max} classes. Got {len(self.classes_)}.")
+            weight = check_weights(sample_weight, len(y))
+            if self.class_weight is not None:
+                weight = weight * compute_sample_weight(self.class_weight, y)
+            frame = derive_frame(weight, None) if self.fixed_point is None else Frame(*self.fixed_point)
+            check_frame(frame, weight, None)
+            self._keep(X, codes.astype(CLASS), len(self.classes_), weight, row_ids, frame)
         return self
 
-    def explore(self, X: Any) -> Exploration:
-        """The same answer as ``predict_proba``, with what it cost."""
-        check_is_fitted(self, "classes_")
-        X = validate_data(self, X, dtype=np.float64, order="C", reset=False)
-        votes, costs = self._explore(X)
+    def _decide(self, votes: Array) -> tuple[Array, Array]:
         cast = votes.sum(axis=1, keepdims=True)
         proba = np.where(cast > 0, votes / np.maximum(cast, 1), 1.0 / len(self.classes_))
-        model_words = NODE_WORDS * costs.nodes if self._trees else 0
-        return Exploration(
-            proba,
-            costs.nodes,
-            costs.rows_scanned,
-            costs.stack_words,
-            model_words,
-            costs.bytes,
-            costs.cpu_seconds,
-            votes,
-        )
+        return np.asarray(self.classes_[proba.argmax(axis=1)]), proba
+
+    def _say_vote(self, vote: Array) -> Any:
+        if self.voting == "hard" or not vote.any():
+            return self.classes_[vote.argmax()] if vote.any() else None
+        return {c: float(share) for c, share in zip(self.classes_, vote / SOFT_UNIT, strict=True) if share}
 
     def predict_proba(self, X: Any) -> Array:
         """The share of the votes of each class, in the order of ``classes_``."""
         proba = self.explore(X).proba
-        assert proba is not None
+        assert proba is not None  # a classifier has them
         return proba
 
-    def predict(self, X: Any) -> Array:
-        """The class with most votes, on a tie the first."""
-        winners: Array = self.predict_proba(X).argmax(axis=1)
-        return np.asarray(self.classes_[winners])
+    def predict_log_proba(self, X: Any) -> Array:
+        """The logarithm of ``predict_proba``; minus infinity for a class without a vote."""
+        with np.errstate(divide="ignore"):
+            return np.asarray(np.log(self.predict_proba(X)))
+
+
+@documented
+class LazyForestRegressor(RegressorMixin, LazyForest):  # type: ignore[misc]
+    """A bagged forest of regression trees that is never built: ``predict`` opens only the nodes that its rows need.
+
+    A tree predicts the mean of the leaf, the forest the mean of its trees; bit for bit the fully grown forest's.
+
+    {parameters}
+
+    Attributes
+    ----------
+    n_features_in_, feature_names_in_ : the columns of ``fit``
+    seed_ : the seed in use, also when ``random_state`` is None
+    frame_ : the fixed-point frame in use
+    """
+
+    _criteria = ("squared_error",)
+
+    def __init__(
+        self,
+        n_estimators: int = 100,
+        *,
+        criterion: str = "squared_error",
+        max_depth: int | None = 20,
+        min_samples_split: int = 5,
+        min_weight_fraction_leaf: float = 0.0,
+        max_features: Any = None,
+        bootstrap: Any = "poisson",
+        algorithm: str = "batched",
+        categorical_features: Any = "from_dtype",
+        missing: str = "route",
+        fixed_point: Any = None,
+        n_jobs: int | None = None,
+        random_state: Any = None,
+        verbose: int = 0,
+    ) -> None:
+        self.n_estimators = n_estimators
+        self.criterion = criterion
+        self.max_depth = max_depth
+        self.min_samples_split = min_samples_split
+        self.min_weight_fraction_leaf = min_weight_fraction_leaf
+        self.max_features = max_features
+        self.bootstrap = bootstrap
+        self.algorithm = algorithm
+        self.categorical_features = categorical_features
+        self.missing = missing
+        self.fixed_point = fixed_point
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.verbose = verbose
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, row_ids: Any = None) -> LazyForestRegressor:
+        """Validate, encode and keep the table. No tree is grown, unless ``algorithm="eager"``."""
+        check_parameters(self, self._criteria)
+        with unchanged_on_error(self):
+            y = numeric_target(check_target(self, X, y))
+            weight = check_weights(sample_weight, len(y))
+            frame = derive_frame(weight, y) if self.fixed_point is None else Frame(*self.fixed_point)
+            check_frame(frame, weight, y)
+            self._keep(X, frame.targets(y), 0, weight, row_ids, frame)
+        return self
+
+    def _decide(self, votes: Array) -> tuple[Array, None]:
+        mean = votes[:, 0] / np.maximum(votes[:, 1], 1)
+        return np.asarray(np.ldexp(mean / self._forest.rules.mean_unit, -self.frame_.target_bits)), None
+
+    def _say_vote(self, vote: Array) -> Any:
+        return float(self._decide(vote[None])[0][0]) if vote.any() else None

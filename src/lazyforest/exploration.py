@@ -1,11 +1,40 @@
-"""What an exploration reports: the answer, and what it cost."""
+"""What an exploration reports: the answer, what it cost, and in words why."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
+
+import numpy as np
 
 from lazyforest.engine.layout import Array
+from lazyforest.engine.record import COLUMN, LEFT, MEMBERS_HI, MEMBERS_LO, MISSING_IS_VALID, NONE, RIGHT, ROWS, Record
+from lazyforest.table import DATE, DURATION, Column
+
+SHOWN = 6  # categories of a set that are spelt out
+
+
+class Step(NamedTuple):
+    """A condition that a row met, or not: ``text`` says which, ``rows`` of the bootstrap are left after it."""
+
+    column: Any
+    text: str
+    rows: int
+
+
+@dataclass(frozen=True)
+class Path:
+    """How one tree decided about one row."""
+
+    tree: int
+    steps: list[Step]
+    vote: Any  # a class; with soft votes its shares; a number in regression
+    rows: int  # distinct rows of the bootstrap in the leaf
+
+    def __str__(self) -> str:
+        lines = [f"  {step.text}  ({step.rows} rows left)" for step in self.steps]
+        return "\n".join([f"tree {self.tree}:", *lines, f"  votes {self.vote}"])
 
 
 @dataclass(frozen=True)
@@ -17,7 +46,8 @@ class Exploration:
     ``cpu_seconds`` (user and system, all threads) of an eager forest include growing it in ``fit``.
     """
 
-    proba: Array | None
+    prediction: Array = field(repr=False)
+    proba: Array | None = field(repr=False)  # None for regression
     nodes_explored: int
     rows_scanned: int
     stack_words: int
@@ -25,10 +55,61 @@ class Exploration:
     bytes: int
     cpu_seconds: float
     votes: Array = field(repr=False)
+    explain: Callable[[int], list[Path]] = field(repr=False)
+
+    def paths(self, row: int) -> list[Path]:
+        """For each tree: the conditions that this row met, the rows left at each step, and the vote."""
+        n = len(self.votes)
+        if not -n <= row < n:
+            raise IndexError(f"row must be from 0 to {n - 1}, a row of the X that was explored. Got {row}.")
+        return self.explain(row % n)
 
 
-def total_bytes(value: Any) -> int:
-    """Bytes of all arrays in nested tuples."""
-    if isinstance(value, tuple | list):
-        return sum(total_bytes(part) for part in value)
-    return int(getattr(value, "nbytes", 0))
+def describe_path(record: Record, x: Array, columns: list[Column]) -> tuple[list[Step], int]:
+    """The steps of row x (encoded) through a record, and the number of the leaf's node."""
+    at, steps = 0, []
+    while record.nodes[at, COLUMN] != NONE:
+        node = record.nodes[at]
+        column, value = columns[node[COLUMN]], x[node[COLUMN]]
+        codes = None if node[MEMBERS_LO] == NONE else record.members[node[MEMBERS_LO] : node[MEMBERS_HI]]
+        if np.isnan(value):
+            valid = bool(node[MISSING_IS_VALID] == 1)
+        else:
+            valid = bool(value >= record.thresholds[at]) if codes is None else bool(np.isin(int(value), codes))
+        text = say_number(column, record.thresholds[at], valid) if codes is None else say_set(column, codes, valid)
+        text = f"{column_name(column)} {say_value(column, value)}{text}"
+        at = int(node[RIGHT] if valid else node[LEFT])
+        steps.append(Step(column.name, text, int(record.nodes[at, ROWS])))
+    return steps, at
+
+
+def column_name(column: Column) -> str:
+    return column.name if isinstance(column.name, str) else f"column {column.name}"
+
+
+def say_value(column: Column, value: float) -> str:
+    """The row's own value, or that it has none."""
+    if np.isnan(value):
+        return "is missing, goes with "
+    if not column.is_category:
+        return f"= {spell(column, value)} "
+    return f"= {list(column.codes)[int(value) - 1]} " if value > 0 else "was never seen, is "
+
+
+def spell(column: Column, number: float) -> str:
+    if column.kind == DATE:
+        return str(np.datetime64(int(np.ceil(number)), "us"))
+    return f"{number / 1e6:.6g} s" if column.kind == DURATION else f"{number:.6g}"
+
+
+def say_number(column: Column, threshold: float, valid: bool) -> str:
+    if threshold == -np.inf:
+        return "known values" if valid else "missing values"
+    return f"{'>=' if valid else '<'} {spell(column, threshold)}"
+
+
+def say_set(column: Column, codes: Array, valid: bool) -> str:
+    values = list(column.codes)  # in the order of their codes
+    spelt = ", ".join(str(values[code - 1]) for code in codes[:SHOWN])
+    more = f" and {len(codes) - SHOWN} more" if len(codes) > SHOWN else ""
+    return f"{'in' if valid else 'not in'} {{{spelt}{more}}}"

@@ -57,6 +57,11 @@ RULES = {
     "n_estimators": Rule(lambda v: is_int(v, 1), "an int >= 1", "More trees give steadier answers; 100 is usual."),
     "max_depth": Rule(lambda v: v is None or is_int(v, 0), "an int >= 0 or None", "Use None for no limit."),
     "min_samples_split": Rule(lambda v: is_int(v, 2), "an int >= 2", "Use 2 to split as far as possible."),
+    "min_weight_fraction_leaf": Rule(
+        lambda v: isinstance(v, Real) and not isinstance(v, bool | np.bool_) and 0.0 <= float(v) <= 0.5,
+        "a number from 0 to 0.5",
+        "Use 0 for no limit.",
+    ),
     "max_features": Rule(
         is_max_features,
         "an int >= 1, a float in (0, 1], 'sqrt', 'log2' or None",
@@ -68,7 +73,10 @@ RULES = {
         "Use 'poisson' unless you need exactly n draws per tree.",
     ),
     "voting": Rule(one_of(*VOTINGS), "'hard' or 'soft'", "Use 'hard' for a vote per tree, 'soft' for class shares."),
-    "algorithm": Rule(one_of(*ALGORITHMS), "'batched', 'lazy' or 'eager'", "All three answer alike; 'batched' is fast."),
+    "missing": Rule(
+        one_of("route", "reduced"), "'route' or 'reduced'", "Use 'route' unless rows to predict miss many values."
+    ),
+    "algorithm": Rule(one_of(*ALGORITHMS), "'batched', 'lazy' or 'eager'", "All answer alike; 'batched' is fast."),
     "n_jobs": Rule(
         lambda v: v is None or (is_int(v, -(2**31)) and v != 0), "an int other than 0 or None", "Use -1 for all cores."
     ),

@@ -17,6 +17,8 @@ Condition
     one if rounding leaves t outside ``(lower, upper]``). On a category: ``x in set``, where the set is a
     prefix of the categories present at the node in ascending order of target mean, ties by code; with
     more than two classes at the node, one order per class present, by the share of that class.
+Least weight
+    A condition counts only if each side weighs at least ``min_weight_fraction_leaf`` of the whole bag.
 Missing values
     NaN. If training rows at the node miss the column, every cut is tried with them on the invalid, then
     on the valid side, and one more cut parts the missing from the present (numbers: ``t = -inf``;
@@ -66,6 +68,7 @@ class Settings(NamedTuple):
     criterion: str = "entropy"
     max_depth: int | None = 20
     min_samples_split: int = 5
+    min_weight_fraction_leaf: float = 0.0
     max_features: int | None = None
     bootstrap: str | bool = "poisson"
     voting: str = "hard"
@@ -135,7 +138,7 @@ def eager_forest(T: Training, S: Array, settings: Settings) -> Explored:
         if is_leaf(T, rows, counts, depth, settings):
             return Node(None, None, leaf_vote(T, rows, counts, settings))
         trace.rows_scanned += len(rows)
-        condition = best_condition(T, rows, counts, columns, key, settings)
+        condition = best_condition(T, rows, counts, columns, key, settings, least)
         if condition is None:
             return Node(None, None, leaf_vote(T, rows, counts, settings))
         valid = is_valid(condition, T.X[rows])
@@ -151,6 +154,7 @@ def eager_forest(T: Training, S: Array, settings: Settings) -> Explored:
         for tree in range(settings.n_estimators):
             counts = bootstrap_counts(settings, tree, T.row_ids)
             rows = np.flatnonzero(counts * T.weight)
+            least = settings.min_weight_fraction_leaf * float((counts * T.weight).sum())
             trace.hold(len(rows))
             root = rec_build(rows, 0, root_key(settings.seed, tree))
             trace.release(len(rows))
@@ -169,13 +173,14 @@ def lazy_forest(T: Training, S: Array, settings: Settings) -> Explored:
         for tree in range(settings.n_estimators):
             counts = bootstrap_counts(settings, tree, T.row_ids)
             bag = np.flatnonzero(counts * T.weight)
+            least = settings.min_weight_fraction_leaf * float((counts * T.weight).sum())
             trace.hold(len(bag))
             for q in queries:
                 rows, depth, key = bag, 0, root_key(settings.seed, tree)
                 trace.nodes.append((tree, key))
                 while not is_leaf(T, rows, counts, depth, settings):
                     trace.rows_scanned += len(rows)
-                    condition = best_condition(T, rows, counts, columns, key, settings)
+                    condition = best_condition(T, rows, counts, columns, key, settings, least)
                     if condition is None:
                         break
                     side = bool(is_valid(condition, S[[q]])[0])
@@ -200,7 +205,7 @@ def batched_lazy_forest(T: Training, S: Array, settings: Settings) -> Explored:
         condition = None
         if not is_leaf(T, rows, counts, depth, settings):
             trace.rows_scanned += len(rows)
-            condition = best_condition(T, rows, counts, columns, key, settings)
+            condition = best_condition(T, rows, counts, columns, key, settings, least)
         if condition is None:
             trace.votes[queries] += leaf_vote(T, rows, counts, settings)
             return
@@ -219,6 +224,7 @@ def batched_lazy_forest(T: Training, S: Array, settings: Settings) -> Explored:
         for tree in range(settings.n_estimators):
             counts = bootstrap_counts(settings, tree, T.row_ids)
             rows = np.flatnonzero(counts * T.weight)
+            least = settings.min_weight_fraction_leaf * float((counts * T.weight).sum())
             trace.hold(len(rows) + len(queries))
             rec_run(rows, queries, 0, root_key(settings.seed, tree))
             trace.release(len(rows) + len(queries))
@@ -366,7 +372,7 @@ def f(x: int) -> float:
 
 
 def best_condition(
-    T: Training, rows: Array, counts: Array, columns: Array, key: int, settings: Settings
+    T: Training, rows: Array, counts: Array, columns: Array, key: int, settings: Settings, least: float
 ) -> Condition | None:
     """The condition with the highest score, or None if none gains enough."""
     if not T.n_classes:  # targets about the node's mean, rounded down: the same order of scores, small squares
@@ -379,7 +385,8 @@ def best_condition(
     for j in sorted(inspected_columns(T, rows, columns, key, settings)):
         for condition, invalid in cuts(T, rows, counts, j):
             score = side_score(invalid, settings.criterion) + side_score(held - invalid, settings.criterion)
-            if score > best_score:
+            light = min(weight_of(invalid, T), weight_of(held - invalid, T)) < least
+            if score > best_score and not light:
                 best_score, best = score, condition
     return best
 

@@ -1,40 +1,322 @@
-"""A table becomes encoded columns. The only place that knows dtypes."""
+"""A data frame or array becomes encoded columns. The only place that knows dtypes."""
 
 from __future__ import annotations
 
-import numpy as np
+import importlib.util
+from collections.abc import Callable, Hashable, Sequence
+from numbers import Real
+from typing import Any, NamedTuple
 
+import narwhals as nw
+import numpy as np
+from sklearn.utils.validation import check_array
+
+from lazyforest.engine.encoding import bin_codes, rank_numbers
 from lazyforest.engine.layout import BINS, COARSE, CODES, Array, Table
 
+NUMBER, DATE, DURATION, CATEGORY, EMPTY = "numbers", "dates", "durations", "categories", "no values"
+TEXT, BOOL = "text", "true or false"
 
-def encode(X: Array, is_category: Array) -> Table:
-    """Dense ranks and coarse bins of a float64 matrix: numbers, or codes 1, 2... of categories; NaN is missing."""
-    n, m = X.shape
+
+class Raw(NamedTuple):
+    """A column as it came: numbers with NaN, or indices into distinct values with -1, for missing values."""
+
+    name: Any
+    kind: str
+    numbers: Array | None = None
+    indices: Array | None = None
+    distinct: list[Any] | None = None
+    family: str = NUMBER  # what the categories are: TEXT, BOOL or NUMBER
+
+
+class Column(NamedTuple):
+    """What ``fit`` remembers of a column."""
+
+    name: Any
+    kind: str
+    family: str
+    codes: dict[Any, int]  # of categories: 1, 2... in ascending order of the values
+
+    @property
+    def is_category(self) -> bool:
+        return self.kind == CATEGORY
+
+
+def describe(name: Any) -> str:
+    return f"Column {name!r}" if isinstance(name, str) else f"Column {name}"
+
+
+# Reading -----------------------------------------------------------------------------------------------
+
+
+def read(X: Any, categorical: Any = "from_dtype", remembered: list[Column] | None = None) -> list[Raw]:
+    """The columns of a data frame (through narwhals), an array or a list of rows.
+
+    Which are categories is said by ``categorical`` or, for queries, by the columns ``remembered`` from ``fit``.
+    """
+    frame = nw.from_native(X, eager_only=True, pass_through=True)
+    if isinstance(frame, nw.DataFrame):
+        if 0 in frame.shape:
+            check_array(np.empty(frame.shape))  # scikit-learn's message
+        names: list[Any] = list(frame.columns)
+        wanted = wanted_categories(categorical, names, remembered)
+        return [read_series(frame[:, j], name, wanted[j]) for j, name in enumerate(names)]
+    if isinstance(nw.from_native(X, pass_through=True), nw.LazyFrame):
+        raise TypeError("X is a lazy frame, whose rows are not there yet. Call its collect() first.")
+    array = as_array(X)
+    wanted = wanted_categories(categorical, [None] * array.shape[1], remembered)
+    if array.dtype == object:
+        return [read_values(list(array[:, j]), j, wanted[j]) for j in range(array.shape[1])]
+    return [read_numbers(array[:, j], j, wanted[j]) for j in range(array.shape[1])]
+
+
+def as_array(X: Any) -> Array:
+    """A 2-d array of float64, or of objects if some cells are no numbers; scikit-learn's messages if it is neither."""
+    kind = getattr(getattr(X, "dtype", None), "kind", None)
+    if kind is None and isinstance(X, Sequence) and len(X):
+        try:
+            kind = np.asarray(X).dtype.kind
+        except ValueError:
+            kind = "f"  # rows of different lengths: check_array says so
+    if kind is not None and kind in "OUS":
+        return np.asarray(check_array(np.array(X, dtype=object), dtype=None, ensure_all_finite=False))
+    return np.asarray(check_array(X, dtype=np.float64, ensure_all_finite=False))
+
+
+def wanted_categories(categorical: Any, names: list[Any], remembered: list[Column] | None) -> list[bool | None]:
+    if remembered is None:
+        return categorical_mask(categorical, names)
+    if len(remembered) != len(names):
+        return [None] * len(names)  # scikit-learn's check of the width comes next
+    return [column.is_category for column in remembered]
+
+
+def categorical_mask(categorical: Any, names: list[Any]) -> list[bool | None]:
+    """For each column: is it a category? None where its dtype is to decide."""
+    m = len(names)
+    if isinstance(categorical, str) and categorical == "from_dtype":
+        return [None] * m
+    if categorical is None:
+        return [False] * m
+    given = np.asarray(categorical)
+    problem = None
+    if given.ndim != 1:
+        problem = f"must be 'from_dtype', None, or a list. Got {categorical!r}."
+    elif given.dtype.kind == "b":
+        if len(given) == m:
+            return [bool(v) for v in given]
+        problem = f"is a mask and must have one value per column, {m}. Got {len(given)}."
+    elif given.dtype.kind in "iu":
+        if np.all((given >= -m) & (given < m)):
+            chosen = {int(v) % m for v in given}
+            return [j in chosen for j in range(m)]
+        problem = f"has column numbers and must stay below {m}. Got {given[(given < -m) | (given >= m)][0]}."
+    elif len(given) == 0:
+        return [False] * m
+    elif given.dtype.kind in "UO" and all(isinstance(v, str) for v in given):
+        unknown = [v for v in given if v not in names]
+        if not unknown:
+            return [name in set(given) for name in names]
+        problem = f"names the column {str(unknown[0])!r}, which X does not have. It has {names}."
+    else:
+        problem = f"must hold names, numbers or a mask of columns. Got {categorical!r}."
+    raise ValueError(f"The 'categorical_features' parameter {problem} Use 'from_dtype' to let dtypes decide.")
+
+
+def read_series(series: Any, name: Any, wanted: bool | None) -> Raw:
+    """A narwhals series: its dtype decides, unless the user did."""
+    dtype = series.dtype
+    if dtype.is_numeric():
+        return read_numbers(series.cast(nw.Float64).to_numpy(), name, wanted)
+    if dtype == nw.Boolean and wanted is False:
+        return read_numbers(series.cast(nw.Float64).to_numpy(), name, wanted)
+    if dtype in (nw.Boolean, nw.String, nw.Categorical, nw.Enum):
+        indices, distinct = factorise(series)
+        return Raw(name, CATEGORY, None, indices, distinct, family_of(distinct, name))
+    if dtype in (nw.Object, nw.Unknown):
+        return read_values(series.to_list(), name, wanted)
+    if dtype in (nw.Datetime, nw.Date):
+        return Raw(name, DATE, finite(series.dt.timestamp("us").cast(nw.Float64).to_numpy(), name))
+    if dtype == nw.Duration:
+        return Raw(name, DURATION, finite(series.dt.total_microseconds().cast(nw.Float64).to_numpy(), name))
+    raise TypeError(
+        f"{describe(name)} is of type {dtype}, which a condition cannot test. Turn it into numbers, text, dates, "
+        f"durations or booleans, or leave it out."
+    )
+
+
+def read_numbers(x: Array, name: Any, wanted: bool | None) -> Raw:
+    x = finite(np.ascontiguousarray(x, dtype=np.float64), name)
+    if not wanted:
+        return Raw(name, NUMBER, x)
+    present = ~np.isnan(x)
+    distinct, indices = np.unique(x[present], return_inverse=True)
+    all_indices = np.full(len(x), -1, dtype=np.int64)
+    all_indices[present] = indices
+    return Raw(name, CATEGORY, None, all_indices, distinct.tolist(), NUMBER)
+
+
+def finite(x: Array, name: Any) -> Array:
+    if np.isinf(x).any():
+        row = int(np.flatnonzero(np.isinf(x))[0])
+        raise ValueError(
+            f"{describe(name)} contains infinity (inf) in row {row}. Replace it by a finite number, or by NaN if it is "
+            f"missing."
+        )
+    return x
+
+
+def read_values(values: list[Any], name: Any, wanted: bool | None) -> Raw:
+    """Python objects: all numbers, or all text, or all booleans; None and NaN are missing."""
+    values = [None if is_missing(v) else v for v in values]
+    present = [v for v in values if v is not None]
+    if not present:
+        return Raw(name, EMPTY, np.full(len(values), np.nan))
+    family = family_of(present, name)
+    if family == NUMBER:
+        numbers = np.array([np.nan if v is None else float(v) for v in values])
+        return read_numbers(numbers, name, wanted)
+    return Raw(name, CATEGORY, None, *index_values(values), family)
+
+
+def is_missing(value: Any) -> bool:
+    return value is None or (isinstance(value, float | np.floating) and value != value) or str(value) in ("<NA>", "NaT")
+
+
+def family_of(values: list[Any], name: Any) -> str:
+    """What kind of values these are; mixed kinds are an error."""
+    tests: dict[str, Callable[[Any], bool]] = {
+        TEXT: lambda v: isinstance(v, str),
+        BOOL: lambda v: isinstance(v, bool | np.bool_),
+        NUMBER: lambda v: isinstance(v, Real) and not isinstance(v, bool | np.bool_),
+    }
+    found: dict[str, Any] = {}
+    for value in values:
+        family = next((f for f, test in tests.items() if test(value)), None)
+        if family is None:
+            raise TypeError(
+                f"{describe(name)} holds {value!r} of type {type(value).__name__}; a cell (argument) must be a string, "
+                f"a bool or a number."
+            )
+        found.setdefault(family, value)
+    if len(found) > 1:
+        examples = " and ".join(f"{value!r} ({family})" for family, value in found.items())
+        raise ValueError(f"{describe(name)} mixes types: {examples}. Convert it to one type first.")
+    return next(iter(found), TEXT)
+
+
+def factorise(series: Any) -> tuple[Array, list[Any]]:
+    """Indices into distinct values, -1 where missing; by Arrow where it is installed (ten times faster)."""
+    if importlib.util.find_spec("pyarrow") is None:
+        return index_values(series.to_list())
+    import pyarrow  # type: ignore[import-untyped, unused-ignore]
+
+    try:
+        encoded = series.to_arrow()
+        if not isinstance(encoded.type, pyarrow.DictionaryType):
+            encoded = encoded.dictionary_encode()
+        if isinstance(encoded, pyarrow.ChunkedArray):
+            encoded = encoded.unify_dictionaries().combine_chunks()
+    except pyarrow.ArrowException:  # categories of mixed types: said later, with the column's name
+        return index_values(series.to_list())
+    indices = encoded.indices.cast("int64").fill_null(-1).to_numpy(zero_copy_only=False)
+    return indices, encoded.dictionary.to_pylist()
+
+
+def index_values(values: list[Any]) -> tuple[Array, list[Any]]:
+    seen: dict[Hashable, int] = {None: -1}
+    count = 0
+    for value in dict.fromkeys(values):
+        if not is_missing(value):
+            seen[value] = count
+            count += 1
+        else:
+            seen[value] = -1
+    indices = np.fromiter(map(seen.__getitem__, values), dtype=np.int64, count=len(values))
+    return indices, [value for value, index in seen.items() if index >= 0]
+
+
+# Encoding ----------------------------------------------------------------------------------------------
+
+
+def encode(columns: list[Raw]) -> tuple[Table, list[Column]]:
+    """Dense ranks and coarse bins of the training columns, and what to remember of them."""
+    n, m = count_rows(columns[0]), len(columns)
     codes = np.empty((m, n), dtype=CODES[0] if n < np.iinfo(CODES[0]).max else CODES[1])
     coarse = np.empty((n, m), dtype=COARSE)
     first_code = np.empty((m, BINS + 1), dtype=np.int64)
     values: list[Array] = []
-    for j in range(m):
-        present = ~np.isnan(X[:, j])
-        distinct = np.unique(X[present, j])
-        if is_category[j]:
-            distinct = np.arange(1.0, distinct.max(initial=0.0) + 1.0)
-        codes[j] = np.where(present, np.searchsorted(distinct, X[:, j]) + 1, 0)
-        bin_of_code = coarse_bins(codes[j], len(distinct))
-        coarse[:, j] = bin_of_code[codes[j]]
-        first_code[j] = np.searchsorted(bin_of_code, np.arange(BINS + 1))
-        values.append(distinct)
+    remembered = []
+    buffer, rows = np.empty(n), np.empty(n + 2, dtype=np.int64)
+    for j, raw in enumerate(columns):
+        column = Column(raw.name, raw.kind, raw.family, {})
+        if raw.numbers is not None:
+            n_values = rank_numbers(raw.numbers, np.argsort(raw.numbers), codes[j], buffer)
+            values.append(buffer[:n_values].copy())
+        else:
+            codes[j], column = code_categories(raw)
+            n_values = len(column.codes)
+            values.append(np.empty(0))
+        bin_codes(codes[j], n_values, rows, first_code[j], coarse[:, j])
+        remembered.append(column)
     start = np.cumsum([0, *(len(v) for v in values)])[:-1]
-    return Table(codes, coarse, first_code, is_category, np.concatenate([*values, np.empty(0)]), start)
+    is_category = np.array([column.is_category for column in remembered])
+    return Table(codes, coarse, first_code, is_category, np.concatenate(values), start), remembered
 
 
-def coarse_bins(codes: Array, n_values: int) -> Array:
-    """The bin of every code: itself while there are few, otherwise bins of about equally many rows."""
-    if n_values < BINS:
-        return np.arange(n_values + 1)
-    rows = np.bincount(codes, minlength=n_values + 1)
-    rows[0] = 0
-    below = np.cumsum(rows) - rows
-    bins = 1 + below * (BINS - 1) // rows.sum()
-    bins[0] = 0
-    return bins
+def count_rows(raw: Raw) -> int:
+    held = raw.numbers if raw.numbers is not None else raw.indices
+    assert held is not None  # a column is one or the other
+    return len(held)
+
+
+def code_categories(raw: Raw) -> tuple[Array, Column]:
+    """Codes 1, 2... of the categories that occur, in ascending order of their values; 0 is missing."""
+    assert raw.indices is not None
+    assert raw.distinct is not None
+    used = np.bincount(raw.indices + 1, minlength=len(raw.distinct) + 1)[1:] > 0
+    ascending = sorted((value, k) for k, value in enumerate(raw.distinct) if used[k])
+    code_of = np.zeros(len(raw.distinct) + 1, dtype=np.int64)  # the last one, index -1, is missing
+    for code, (_, k) in enumerate(ascending, start=1):
+        code_of[k] = code
+    known = {value: code for code, (value, _) in enumerate(ascending, start=1)}
+    return code_of[raw.indices], Column(raw.name, CATEGORY, raw.family, known)
+
+
+def encode_queries(columns: list[Raw], remembered: list[Column]) -> Array:
+    """A float64 matrix: numbers, codes of categories (-1: never seen), NaN where missing."""
+    n = count_rows(columns[0])
+    out = np.empty((n, len(columns)))
+    for j, (raw, column) in enumerate(zip(columns, remembered, strict=True)):
+        check_same_kind(raw, column)
+        if raw.numbers is not None:
+            out[:, j] = raw.numbers
+        else:
+            assert raw.indices is not None
+            assert raw.distinct is not None
+            code_of = np.array([*(column.codes.get(value, -1) for value in raw.distinct), np.nan])
+            out[:, j] = code_of[raw.indices]
+    return out
+
+
+def check_text_is_wanted(columns: list[Raw], categorical: Any) -> None:
+    """With an explicit choice of categorical columns, text elsewhere is an error."""
+    wanted = categorical_mask(categorical, [raw.name if isinstance(raw.name, str) else None for raw in columns])
+    for raw, want in zip(columns, wanted, strict=True):
+        if want is False and raw.kind == CATEGORY and raw.family == TEXT:
+            raise ValueError(
+                f"{describe(raw.name)} holds text but is not among categorical_features. Add it there, use "
+                f"'from_dtype', or leave the column out."
+            )
+
+
+def check_same_kind(raw: Raw, column: Column) -> None:
+    """A column must hold what it held in ``fit``; one without any value may stand for all."""
+    now = raw.family if raw.kind == CATEGORY else raw.kind
+    before = column.family if column.kind == CATEGORY else column.kind
+    empty = raw.kind == EMPTY or column.kind == EMPTY or (raw.kind == CATEGORY and not raw.distinct)
+    all_missing = raw.numbers is not None and bool(np.isnan(raw.numbers).all())
+    if (now, raw.kind == CATEGORY) != (before, column.kind == CATEGORY) and not (empty or all_missing):
+        raise ValueError(
+            f"{describe(column.name)} held {before} in fit and holds {now} now. Give it the type it had in fit."
+        )

@@ -20,7 +20,7 @@ from lazyforest.engine.layout import (
     ROW,
     SQUARED_ERROR,
     Array,
-    Rules,
+    Scalar,
     Table,
     Target,
     jit,
@@ -35,21 +35,22 @@ class Node(NamedTuple):
     """A node to search: rows[lo:hi] of the table, and their statistics (regression: targets about ``shift``)."""
 
     rows: Array
-    lo: int
-    hi: int
+    lo: Scalar
+    hi: Scalar
     total: Array
-    shift: int
-    key: np.uint64
+    shift: Scalar
+    least: Scalar  # what each side has to weigh
+    key: Scalar
 
 
 class Best(NamedTuple):
     """A condition: ``cut`` is the lowest valid code of a number; a set has its codes in ``Search.members``."""
 
-    score: float
-    column: int  # -1: none
-    cut: int
-    missing_is_valid: bool
-    n_members: int  # NUMBER, or the size of the set
+    score: Scalar
+    column: Scalar  # -1: none
+    cut: Scalar
+    missing_is_valid: Scalar
+    n_members: Scalar  # NUMBER, or the size of the set
 
 
 class Search(NamedTuple):
@@ -149,6 +150,23 @@ def comes_first(new: Any, cut: Any, best: Any, column: Any) -> Any:
 
 
 @jit
+def weight_of(held: Any, criterion: Any) -> Any:
+    if criterion == SQUARED_ERROR:
+        return held[0]
+    weight = held[0]
+    for c in range(1, held.size):
+        weight += held[c]
+    return weight
+
+
+@jit
+def is_light(left: Any, node: Any, criterion: Any) -> Any:
+    """Does a side weigh too little?"""
+    weight = weight_of(left, criterion)
+    return min(weight, weight_of(node.total, criterion) - weight) < node.least
+
+
+@jit
 def inspect(node: Any, table: Any, search: Any, rules: Any) -> Any:
     """Choose the columns to look at, ascending in ``search.inspected``; returns how many."""
     m = search.columns.size
@@ -171,16 +189,6 @@ def inspect(node: Any, table: Any, search: Any, rules: Any) -> Any:
             splittable = table.codes[j, node.rows[i]] != code
     search.inspected[:count].sort()
     return count
-
-
-@jit
-def weight_of(held: Any, criterion: Any) -> Any:
-    if criterion == SQUARED_ERROR:
-        return held[0]
-    weight = held[0]
-    for c in range(1, held.size):
-        weight += held[c]
-    return weight
 
 
 @jit
@@ -267,6 +275,8 @@ def score_edges(node: Any, table: Any, search: Any, rules: Any, j: Any, slot: An
             if not is_empty(search.histogram[slot, b], left.size):
                 if some:
                     edge = score(left, node.total, rules.criterion, search.f)
+                    if node.least > 0.0 and is_light(left, node, rules.criterion):
+                        edge = -np.inf
                     highest = max(highest, edge)
                 some = True
                 for c in range(left.size):
@@ -309,7 +319,7 @@ def search_bins(
                     continue
                 if some:
                     new = score(left, node.total, rules.criterion, search.f)
-                    if comes_first(new, code, best, j):
+                    if comes_first(new, code, best, j) and not is_light(left, node, rules.criterion):
                         best = Best(new, j, code, variant == 1, NUMBER)
                 some = True
                 for c in range(left.size):
@@ -322,6 +332,7 @@ def open_bins(node: Any, table: Any, search: Any, rules: Any, j: Any, slot: Any,
     """Mark the bins that may hide a cut as good as ``reach`` and clear their place in ``fine``.
 
     A bound is compared with slack, far above the rounding of a score: it decides what is looked at, never what wins.
+    Where sides may be too light all bins are opened, for an edge that is ruled out bounds nothing.
     """
     search.opened[:] = -1
     used, left = 0, search.left
@@ -335,7 +346,8 @@ def open_bins(node: Any, table: Any, search: Any, rules: Any, j: Any, slot: Any,
             wide = table.first_code[j, b + 1] - table.first_code[j, b] > 1
             if wide and search.opened[b] < 0:
                 edge = search.edges[slot, variant, b]
-                if max(edge, bound(left, inside, node.total, search.corner, rules.criterion, search.f)) >= reach - slack:
+                highest = max(edge, bound(left, inside, node.total, search.corner, rules.criterion, search.f))
+                if highest >= reach - slack or node.least > 0.0:
                     search.opened[b] = used
                     used += table.first_code[j, b + 1] - table.first_code[j, b]
             for c in range(left.size):
@@ -356,9 +368,7 @@ def fill_fine(node: Any, table: Any, target: Any, search: Any, rules: Any, j: An
 
 
 @jit
-def search_categories(
-    node: Any, table: Any, target: Any, search: Any, rules: Any, j: Any, slot: Any, best: Any
-) -> Any:
+def search_categories(node: Any, table: Any, target: Any, search: Any, rules: Any, j: Any, slot: Any, best: Any) -> Any:
     size, k = search.left.size, 0
     if table.first_code[j, BINS] <= BINS:
         for b in range(1, table.first_code[j, BINS]):
@@ -448,14 +458,14 @@ def search_prefixes(node: Any, search: Any, rules: Any, j: Any, k: Any, c: Any, 
         inside += search.held[search.order[p - 1]]
         if p < k or any_missing:
             new = score(inside, node.total, rules.criterion, search.f)
-            if new > best.score:
+            if new > best.score and not is_light(inside, node, rules.criterion):
                 best, found = Best(new, j, 0, False, p), p
         if p < k and any_missing:
             inside += missing
             new = score(inside, node.total, rules.criterion, search.f)
-            inside -= missing
-            if new > best.score:
+            if new > best.score and not is_light(inside, node, rules.criterion):
                 best, found = Best(new, j, 0, True, p), p
+            inside -= missing
     for p in range(found):
         search.members[p] = search.categories[search.order[p]]
     return best
@@ -465,9 +475,7 @@ def search_prefixes(node: Any, search: Any, rules: Any, j: Any, k: Any, c: Any, 
 
 
 @jit
-def search_small(
-    node: Any, table: Any, search: Any, small: Any, rules: Any, listed: Any, lo: Any, hi: Any
-) -> Any:
+def search_small(node: Any, table: Any, search: Any, small: Any, rules: Any, listed: Any, lo: Any, hi: Any) -> Any:
     """Along lists[column, lo:hi], the node's rows in the order of each column (sorted now unless ``listed``)."""
     count = inspect(node, table, search, rules)
     best = no_condition(node, rules, search.f)
@@ -527,14 +535,14 @@ def search_list(
     left = search.left
     for variant in range(1 if first == lo else 2):
         left[:] = 0
-        last = -1
+        last = np.int64(-1)
         for i in range(first if variant == 1 else lo, hi):
             code, local = np.int64(words[i] >> SHIFT), words[i] & LOCAL
             if code != last:
                 if last >= 0:
                     new = score(left, node.total, rules.criterion, search.f)
                     cut = np.int64(table.codes[j, small.row[local]])
-                    if comes_first(new, cut, best, j):
+                    if comes_first(new, cut, best, j) and not is_light(left, node, rules.criterion):
                         best = Best(new, j, cut, variant == 1, NUMBER)
                 last = code
             add(left, small.y[local], small.weight[local], node.shift, regression)
@@ -548,7 +556,7 @@ def collect_categories(
     """Statistics of each category in ``held`` and of the missing rows in ``corner``; returns how many categories."""
     regression = rules.criterion == SQUARED_ERROR
     search.corner[:] = 0
-    k, last = 0, 0
+    k, last = 0, np.int64(0)
     for i in range(lo, hi):
         code, local = np.int64(words[i] >> SHIFT), words[i] & LOCAL
         if code == 0:

@@ -82,12 +82,7 @@ def score(left: Any, total: Any, criterion: Any, f: Any) -> Any:
     if criterion == ENTROPY and left.size == 2:
         a, b = left[0], left[1]
         c, d = total[0] - a, total[1] - b
-        return (
-            look_up(a, f)
-            + look_up(b, f)
-            - look_up(a + b, f)
-            + (look_up(c, f) + look_up(d, f) - look_up(c + d, f))
-        )
+        return look_up(a, f) + look_up(b, f) - look_up(a + b, f) + (look_up(c, f) + look_up(d, f) - look_up(c + d, f))
     if criterion == SQUARED_ERROR:
         n, s = total[0] - left[0], float(total[1] - left[1])
         return float(left[1]) * float(left[1]) / float(left[0]) + s * s / float(n)

@@ -43,7 +43,7 @@ from lazyforest.engine.layout import (
     jit,
 )
 from lazyforest.engine.partition import part_lists, part_queries, part_rows, settle
-from lazyforest.engine.record import Record, new_record, note_condition, note_leaf, note_node
+from lazyforest.engine.record import new_record, note_condition, note_leaf, note_node
 
 NODES, ROWS_SCANNED, STACK_WORDS, COSTS = range(4)  # what an exploration counts
 
@@ -74,6 +74,7 @@ class Bag(NamedTuple):
     stack: Array  # (depth + 2, 7): frames but for their keys
     keys: Array  # (depth + 2,)
     block: Array  # (2,): the sorted lists hold rows[block[0]:block[1]]
+    least: Array  # (1,): what each side of a condition has to weigh
     total: Array  # (statistics,)
     vote: Array
     costs: Array  # (COSTS,)
@@ -93,7 +94,7 @@ class Task(NamedTuple):
 
 def new_task(table: Table, target: Target, rules: Rules, X: Array, columns: Array) -> Task:
     """Buffers for exploring trees that may use ``columns`` (ascending)."""
-    m, n = table.codes.shape
+    n = table.codes.shape[1]
     most = int(target.weight.sum()) * 13  # a Poisson count never passes 13; other totals are smaller
     weight = np.zeros(n, dtype=WEIGHTS[0] if target.n_classes and most < 2**32 else WEIGHTS[1])
     listed = rules.max_features * 4 > len(columns)  # otherwise sorting what is looked at is cheaper
@@ -110,6 +111,7 @@ def new_task(table: Table, target: Target, rules: Rules, X: Array, columns: Arra
         stack=np.empty((depth, 7), dtype=np.int64),
         keys=np.empty(depth, dtype=np.uint64),
         block=np.zeros(2, dtype=np.int64),
+        least=np.empty(1),
         total=np.empty(size, dtype=np.int64),
         vote=np.empty(size, dtype=np.int64),
         costs=np.zeros(COSTS, dtype=np.int64),
@@ -170,12 +172,14 @@ def sum_up(node: Any, target: Any, search: Any, bag: Any) -> Any:
 def draw_bag(tree: Any, target: Any, search: Any, bag: Any, rules: Any) -> Any:
     """Draw the bootstrap of a tree; returns how many rows have a weight."""
     draw_counts(rules.seed, tree, rules.bootstrap, target.row_ids, bag.counts)
-    n = 0
+    n, total = 0, np.int64(0)
     for r in range(bag.counts.size):
         w = np.int64(bag.counts[r]) * target.weight[r]
+        total += w
         search.weight[r] = w
         bag.drawn[n] = r
         n += w > 0
+    bag.least[0] = rules.min_weight_fraction_leaf * float(total)
     return n
 
 
@@ -199,11 +203,11 @@ def enter(task: Any, frame: Any) -> Any:
     """The node of a frame: its rows are those of ``bag.rows`` or, inside a block, those of its lists."""
     bag, small = task.bag, task.small
     if not bag.block[0] <= frame.lo < bag.block[1]:
-        return Node(bag.rows, frame.lo, frame.hi, bag.total, np.int64(0), frame.key)
+        return Node(bag.rows, frame.lo, frame.hi, bag.total, np.int64(0), bag.least[0], frame.key)
     unordered = small.lists[small.lists.shape[0] - 1]
     for i in range(frame.lo, frame.hi):
         bag.spare[i - frame.lo] = small.row[unordered[i - bag.block[0]]]
-    return Node(bag.spare, np.int64(0), frame.hi - frame.lo, bag.total, np.int64(0), frame.key)
+    return Node(bag.spare, np.int64(0), frame.hi - frame.lo, bag.total, np.int64(0), bag.least[0], frame.key)
 
 
 @jit
@@ -213,7 +217,7 @@ def choose(task: Any, frame: Any, node: Any) -> Any:
     if rules.criterion == SQUARED_ERROR:  # targets about the mean, rounded down
         shift = node.total[1] // node.total[0]
         node.total[1] -= shift * node.total[0]
-        node = Node(node.rows, node.lo, node.hi, node.total, shift, node.key)
+        node = Node(node.rows, node.lo, node.hi, node.total, shift, node.least, node.key)
     n = frame.hi - frame.lo
     if n > BLOCK:
         return search_large(node, task.table, task.target, task.search, rules)

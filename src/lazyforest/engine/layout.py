@@ -9,6 +9,7 @@ import numpy as np
 from numba import njit
 
 Array = np.ndarray[Any, np.dtype[Any]]
+Scalar = Any  # in tuples that kernels make: whatever numba infers
 Kernel = TypeVar("Kernel", bound=Callable[..., Any])
 
 # Row numbers are unsigned: a signed index costs a test for "counted from the end" at every access.
@@ -72,6 +73,7 @@ class Rules(NamedTuple):
     bootstrap: int
     max_depth: int
     min_samples_split: int
+    min_weight_fraction_leaf: float
     max_features: int
     soft: bool
     mean_unit: float

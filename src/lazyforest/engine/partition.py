@@ -7,17 +7,17 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from lazyforest.engine.conditions import LOCAL, NUMBER
-from lazyforest.engine.layout import BINS, jit
+from lazyforest.engine.layout import BINS, Scalar, jit
 
 
 class Condition(NamedTuple):
     """A condition ready to be applied: to codes of training rows, or to values of queries."""
 
-    column: int
-    cut: int
-    threshold: float
-    missing_is_valid: bool
-    is_set: bool
+    column: Scalar
+    cut: Scalar
+    threshold: Scalar
+    missing_is_valid: Scalar
+    is_set: Scalar
 
 
 @jit
@@ -52,7 +52,7 @@ def settle(node: Any, table: Any, best: Any, search: Any, bag: Any) -> Any:
     is_set = best.n_members != NUMBER
     for p in range(best.n_members if is_set else 0):
         bag.member[search.members[p]] = True
-    lower, upper, any_missing = 0, np.int64(table.first_code[j, BINS]), False
+    lower, upper, any_missing = np.int64(0), np.int64(table.first_code[j, BINS]), False
     valid, invalid = np.int64(0), np.int64(0)
     for i in range(node.lo, node.hi):
         r = node.rows[i]

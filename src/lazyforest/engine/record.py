@@ -71,9 +71,7 @@ def note_leaf(record: Any, at: Any, vote: Any) -> Any:
     votes[leaf] = vote
     record.nodes[at, VOTE] = leaf
     record.used[2] += 1
-    return Record(
-        record.nodes, record.keys, record.thresholds, record.held, record.members, votes, record.used
-    )
+    return Record(record.nodes, record.keys, record.thresholds, record.held, record.members, votes, record.used)
 
 
 @jit

@@ -1,0 +1,130 @@
+"""Running the engine over all trees: some per kernel call, calls over threads, progress shown, costs added up."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+import numpy as np
+from joblib import Parallel, delayed, effective_n_jobs
+
+from lazyforest.engine.exploration import NODES, ROWS_SCANNED, STACK_WORDS, explore_tree, explore_trees, new_task
+from lazyforest.engine.layout import EAGER, Array, Rules, Table, Target
+from lazyforest.engine.record import Record, trimmed, walk
+from lazyforest.progress import Progress
+
+CELLS_PER_CALL = 2e8  # a kernel call ends within about a second, so that Ctrl-C and the progress bar are served
+
+
+class Forest(NamedTuple):
+    """A table, what is predicted from it, and by which rules."""
+
+    table: Table
+    target: Target
+    rules: Rules
+    n_estimators: int
+    reduced: bool  # answer a query without the columns that it misses
+
+
+class Costs(NamedTuple):
+    nodes: int = 0
+    rows_scanned: int = 0
+    stack_words: int = 0
+    bytes: int = 0
+    cpu_seconds: float = 0.0
+
+    def plus(self, other: Costs) -> Costs:
+        return Costs(
+            self.nodes + other.nodes,
+            self.rows_scanned + other.rows_scanned,
+            max(self.stack_words, other.stack_words),
+            max(self.bytes, other.bytes),
+            self.cpu_seconds + other.cpu_seconds,
+        )
+
+
+class Answer(NamedTuple):
+    """Whole-number votes (a column per class; regression: sum of means, trees), what they cost, eager trees."""
+
+    votes: Array
+    costs: Costs
+    trees: list[Record]
+
+    def plus(self, other: Answer) -> Answer:
+        return Answer(self.votes + other.votes, self.costs.plus(other.costs), self.trees + other.trees)
+
+
+def total_bytes(value: Any) -> int:
+    """Bytes of all arrays in nested tuples and lists."""
+    if isinstance(value, tuple | list):
+        return sum(total_bytes(part) for part in value)
+    return int(getattr(value, "nbytes", 0))
+
+
+def no_votes(forest: Forest, X: Array) -> Array:
+    return np.zeros((len(X), forest.target.n_classes or 2), dtype=np.int64)
+
+
+def explore_some(forest: Forest, X: Array, columns: Array, trees: range) -> Answer:
+    """Explore some trees in this thread; eager ones are kept and not asked for a vote."""
+    task = new_task(forest.table, forest.target, forest.rules, X, columns)
+    votes = no_votes(forest, X)
+    kept: list[Record] = []
+    if forest.rules.algorithm == EAGER:
+        kept = [trimmed(explore_tree(task, tree, votes, True)) for tree in trees]
+    else:
+        explore_trees(task, trees.start, trees.stop, votes)
+    costs = task.bag.costs
+    size = total_bytes((task.bag, task.search, task.small, votes))
+    return Answer(votes, Costs(int(costs[NODES]), int(costs[ROWS_SCANNED]), int(costs[STACK_WORDS]), size), kept)
+
+
+def explore(forest: Forest, X: Array, columns: Array, n_jobs: int | None, verbose: bool) -> Answer:
+    """Explore all trees for the rows of X, looking at ``columns`` only."""
+    m, n = forest.table.codes.shape
+    jobs, trees = effective_n_jobs(n_jobs), forest.n_estimators
+    cells = n * m * (1 + np.log2(1 + (n if forest.rules.algorithm == EAGER else len(X))))
+    per_call = int(np.clip(CELLS_PER_CALL / cells, 1, -(-trees // jobs)))
+    ranges = [range(first, min(first + per_call, trees)) for first in range(0, trees, per_call)]
+    before = time.process_time()
+    total = Answer(no_votes(forest, X), Costs(), [])
+    with Progress(trees, "trees", verbose) as progress:
+        run = Parallel(n_jobs=jobs, prefer="threads", return_as="generator")
+        for some, answer in zip(ranges, run(delayed(explore_some)(forest, X, columns, r) for r in ranges), strict=True):
+            total = total.plus(answer)
+            progress.advance(len(some))
+    spent = total.costs._replace(bytes=total.costs.bytes * jobs, cpu_seconds=time.process_time() - before)
+    return total._replace(costs=spent)
+
+
+def walk_trees(forest: Forest, grown: Answer, X: Array) -> Answer:
+    """Votes of trees that were grown before; the cost of growing them counts."""
+    before, votes = time.process_time(), no_votes(forest, X)
+    for tree in grown.trees:
+        walk(tree, X, votes)
+    walked = Costs(bytes=total_bytes(grown.trees) + votes.nbytes, cpu_seconds=time.process_time() - before)
+    return Answer(votes, grown.costs.plus(walked), grown.trees)
+
+
+def answer(forest: Forest, grown: Answer | None, X: Array, n_jobs: int | None, verbose: bool) -> Answer:
+    """Votes for the rows of X, from trees grown before or from an exploration."""
+    if grown is not None:
+        return walk_trees(forest, grown, X)
+    if not forest.reduced:
+        return explore(forest, X, np.arange(X.shape[1]), n_jobs, verbose)
+    total = Answer(no_votes(forest, X), Costs(), [])
+    for queries, columns in by_missing_columns(X):
+        found = explore(forest, X[queries], columns, n_jobs, verbose)
+        if forest.rules.algorithm == EAGER:
+            found = walk_trees(forest, found, X[queries])
+        total.votes[queries] = found.votes
+        total = total._replace(costs=total.costs.plus(found.costs))
+    return total
+
+
+def by_missing_columns(X: Array) -> Iterator[tuple[Array, Array]]:
+    """Rows that miss the same columns, and the columns that they have, in order of appearance."""
+    _, first, group = np.unique(np.isnan(X), axis=0, return_index=True, return_inverse=True)
+    for k in np.argsort(first):
+        yield np.flatnonzero(group.ravel() == k), np.flatnonzero(~np.isnan(X[first[k]]))
