@@ -1,0 +1,33 @@
+"""What the test files share."""
+
+from functools import cache
+from pathlib import Path
+
+import numba
+import pandas
+import pytest
+from hypothesis import settings
+
+DATASETS = Path(__file__).resolve().parents[2] / "shared" / "datasets"
+
+settings.register_profile("fixed", derandomize=True, deadline=None, database=None)
+settings.load_profile("fixed")
+
+
+def pytest_configure(config):
+    if numba.config.DISABLE_JIT:  # then NumPy sees the hash overflow, which it is meant to
+        config.addinivalue_line("filterwarnings", "ignore:overflow encountered:RuntimeWarning")
+
+
+@cache
+def load(name):
+    table = pandas.read_csv(DATASETS / f"{name}.csv.gz")
+    return table.drop(columns="class"), table["class"].to_numpy()
+
+
+@pytest.fixture(scope="session")
+def datasets():
+    """``datasets(name)`` gives X, a data frame, and y of one of the paper's data sets."""
+    if not DATASETS.is_dir():
+        pytest.skip("the paper's data sets are not in ../shared/datasets beside the repository")
+    return load
