@@ -37,7 +37,12 @@ AXES = {
     "trees": [1, 3, 10, 30, 100, 300, 1_000],
 }
 FIXED = {"columns": Point(rows=1_000)}  # where the other three numbers are not those of Point()
-QUICK_LIMIT = {"rows": 100_000, "columns": 1_000, "queries": 1_000, "trees": 100}
+QUICK_AXES = {
+    "rows": [1_000, 10_000, 100_000],
+    "columns": [10, 100, 1_000],
+    "queries": [1, 30, 1_000],
+    "trees": [1, 10, 100],
+}
 
 
 def parse(arguments: Sequence[str] | None = None) -> argparse.Namespace:
@@ -46,19 +51,19 @@ def parse(arguments: Sequence[str] | None = None) -> argparse.Namespace:
     parser.add_argument("--only", nargs="+", choices=AXES, default=list(AXES))
     parser.add_argument("--systems", nargs="+", choices=SYSTEMS, default=list(DEFAULT_SYSTEMS))
     parser.add_argument("--threads", type=int, default=1)
-    parser.add_argument("--repeat", type=int, default=2, help="calls per point, of which the best counts")
+    parser.add_argument("--repeat", type=int, help="calls per point, of which the best counts (3; quick: 1)")
     parser.add_argument("--budget", type=float, help="seconds per point (240; quick: 20)")
     parser.add_argument("--out", type=Path, help="folder for JSON and plot (docs/benchmarks; quick: build/benchmarks)")
     asked = parser.parse_args(arguments)
+    asked.repeat = asked.repeat or (1 if asked.quick else 3)
     asked.budget = asked.budget or (20.0 if asked.quick else 240.0)
     asked.out = asked.out or ROOT / ("build" if asked.quick else "docs") / "benchmarks"
     return asked
 
 
 def list_points(axis: str, quick: bool) -> Iterator[tuple[int, Point]]:
-    for value in AXES[axis]:
-        if not quick or value <= QUICK_LIMIT[axis]:
-            yield value, FIXED.get(axis, Point())._replace(**{axis: value})
+    for value in (QUICK_AXES if quick else AXES)[axis]:
+        yield value, FIXED.get(axis, Point())._replace(**{axis: value})
 
 
 def make_spec(system: str, point: Point, asked: argparse.Namespace) -> Spec:

@@ -140,7 +140,7 @@ def estimate_call(system: Any, X: Any, y: Any, splits: list[Any], spec: Spec) ->
     probe = Forest(min(PROBE_TREES, spec.trees), spec.threads)
     scale = spec.trees / probe.trees * len(splits)
     seconds = run(system, X, y, splits[:1], probe).total().wall
-    if seconds * scale > spec.budget and seconds < spec.budget / 4:  # it may have compiled for this table
+    if seconds * scale > spec.budget and system.compiles:  # perhaps just now, for the kind of this table
         seconds = min(seconds, run(system, X, y, splits[:1], probe).total().wall)
     if seconds * scale > spec.budget:
         raise OverBudget(seconds * scale)

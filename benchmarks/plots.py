@@ -11,6 +11,7 @@ matplotlib.use("Agg")
 
 import matplotlib.pyplot as plt
 from matplotlib.axes import Axes
+from matplotlib.ticker import NullFormatter
 
 from benchmarks.measure import OK, OVER
 from benchmarks.systems import SYSTEMS, is_ours
@@ -46,7 +47,8 @@ def plot_peers(run: dict[str, Any], path: Path) -> None:
     for axis in axes.flat[len(works) :]:
         axis.set_visible(False)
     add_legend(figure, [name for name in SYSTEMS if pick(cells, system=name)])
-    figure.suptitle(f"Fit and predict, {run['settings']['trees']} trees, {cells[0]['threads']} thread")
+    threads = "one thread" if cells[0]["threads"] == 1 else f"{cells[0]['threads']} threads"
+    figure.suptitle(f"Fit and predict, {run['settings']['trees']} trees, {threads}")
     figure.savefig(path, dpi=130)
     plt.close(figure)
 
@@ -59,6 +61,8 @@ def draw_work(axis: Axes, cells: list[dict[str, Any]], data: list[str]) -> None:
             draw_cell(axis, cell, line)
         write_ratio(axis, here, line)
     axis.set_xscale("log")
+    axis.xaxis.set_major_formatter("{x:g}")
+    axis.xaxis.set_minor_formatter(NullFormatter())
     axis.set_yticks(range(len(data)), [name.replace("synthetic-1000000x20", "synthetic\n10⁶ x 20") for name in data])
     axis.set_ylim(len(data) - 0.4, -0.75)
     axis.set_xlabel("CPU seconds (log scale)")
