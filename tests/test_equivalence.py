@@ -48,6 +48,30 @@ def test_more_columns_than_a_histogram_pass():
     assert_engine_equals_reference(reference.table(X, y, 2), X[:3], forest._replace(max_features=HISTOGRAM_COLUMNS + 1))
 
 
+@pytest.mark.parametrize("seed", range(10))
+def test_ties_between_cuts_inside_bins(seed):
+    """Targets that read the same backwards: each cut ties with its mirror image and with the other column's, and
+    one of them may lie inside a bin while the other lies between two.
+    """
+    rng = np.random.default_rng(seed)
+    n = int(rng.integers(140, 300))
+    half = (np.arange(n) < rng.integers(20, n)) ^ (rng.random(n) < 0.1)
+    y = np.concatenate([half, half[::-1]])
+    x = np.arange(len(y)) + 0.0
+    T = reference.table(np.column_stack([x, -x]), y, 2)
+    assert_engine_equals_reference(T, T.X[:2], reference.Settings(n_estimators=1, max_depth=2, bootstrap=False))
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_least_weight_inside_bins(seed):
+    """The lightest side that is allowed may end inside a bin, whose edge is ruled out."""
+    rng = np.random.default_rng(seed)
+    x = np.arange(rng.integers(280, 600)) + 0.0
+    y = rng.random(len(x)) < np.where(x < len(x) * 0.1, 0.3, 0.7)
+    forest = reference.Settings(n_estimators=1, max_depth=1, min_weight_fraction_leaf=rng.uniform(0.1, 0.5))
+    assert_engine_equals_reference(reference.table(x[:, None], y, 2), x[:2, None], forest)
+
+
 @pytest.mark.parametrize("seed", range(5))
 def test_children_partition_their_parent(seed):
     rng = np.random.default_rng(seed)
