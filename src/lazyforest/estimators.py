@@ -13,8 +13,8 @@ from sklearn.utils.class_weight import compute_sample_weight
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_consistent_length, check_is_fitted, column_or_1d, validate_data
 
-from lazyforest.engine.bootstrap import draw_counts
-from lazyforest.engine.exploration import explore_tree, new_task
+from lazyforest.engine.bootstrap import counts_of
+from lazyforest.engine.exploration import explore_trees, new_task
 from lazyforest.engine.layout import BATCHED, CLASS, EAGER, NODE_WORDS, POISSON, SOFT_UNIT, Array, Rules, Target
 from lazyforest.engine.record import ROWS, VOTE, trimmed
 from lazyforest.exploration import Exploration, Path, describe_path
@@ -39,7 +39,7 @@ def bootstrap_counts(random_state: Any, tree: int, row_ids: Any) -> Array:
     """
     ids = check_row_ids(row_ids, None)
     counts = np.empty(len(ids), dtype=np.int32)
-    draw_counts(np.uint64(draw_seed(random_state)), tree, POISSON, ids, counts)
+    counts_of(np.uint64(draw_seed(random_state)), tree, POISSON, ids, counts)
     return counts
 
 
@@ -112,7 +112,7 @@ def explain_row(forest: Forest, columns: list[Column], X: Array, say: Callable[[
     task = new_task(forest.table, forest.target, forest.rules._replace(algorithm=BATCHED), x, usable)
     paths = []
     for tree in range(forest.n_estimators):
-        record = trimmed(explore_tree(task, tree, no_votes(forest, x), True))
+        record = trimmed(explore_trees(task, tree, tree + 1, no_votes(forest, x), True))
         steps, leaf = describe_path(record, x[0], columns)
         vote = say(record.votes[record.nodes[leaf, VOTE]])
         paths.append(Path(tree, steps, vote, int(record.nodes[leaf, ROWS])))

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from lazyforest.engine.layout import MULTINOMIAL, POISSON, jit
+from lazyforest.engine.layout import MULTINOMIAL, POISSON, entry, jit
 
 GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 FIRST, SECOND = np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB)
@@ -68,3 +68,9 @@ def draw_counts(seed: Any, tree: Any, bootstrap: Any, row_ids: Any, counts: Any)
             counts[at] += 1
     else:
         counts[:] = 1
+
+
+@entry
+def counts_of(seed: Any, tree: Any, bootstrap: Any, row_ids: Any, counts: Any) -> None:
+    """``draw_counts`` for callers outside the engine."""
+    draw_counts(seed, tree, bootstrap, row_ids, counts)

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from lazyforest.engine.layout import ENTROPY, SQUARED_ERROR, Array, jit
+from lazyforest.engine.layout import ENTROPY, SQUARED_ERROR, Array, entry, jit
 
 INVERSE = tuple(1.0 / (2 * k + 1) for k in range(11, -1, -1))  # coefficients of artanh, last first
 
@@ -33,14 +33,14 @@ def x_log2_x(x: Any) -> Any:
     return float(x) * (s * series * 2.8853900817779268 + e)
 
 
-@jit
+@entry
 def fill_x_log2_x(out: Any) -> None:
     for x in range(out.size):
         out[x] = x_log2_x(x)
 
 
 _known: list[Array] = [np.zeros(1)]
-LARGEST_TABLE = 1 << 20
+LARGEST_TABLE = 1 << 22
 
 
 def x_log2_x_table(total: int) -> Array:
@@ -79,10 +79,6 @@ def side(held: Any, criterion: Any, f: Any) -> Any:
 @jit
 def score(left: Any, total: Any, criterion: Any, f: Any) -> Any:
     """side(left) + side(total - left), in the reference's order of additions."""
-    if criterion == ENTROPY and left.size == 2:
-        a, b = left[0], left[1]
-        c, d = total[0] - a, total[1] - b
-        return look_up(a, f) + look_up(b, f) - look_up(a + b, f) + (look_up(c, f) + look_up(d, f) - look_up(c + d, f))
     if criterion == SQUARED_ERROR:
         n, s = total[0] - left[0], float(total[1] - left[1])
         return float(left[1]) * float(left[1]) / float(left[0]) + s * s / float(n)
@@ -103,40 +99,42 @@ def score(left: Any, total: Any, criterion: Any, f: Any) -> Any:
 
 
 @jit
-def bound(left: Any, inside: Any, total: Any, corner: Any, criterion: Any, f: Any) -> Any:
-    """No way of moving a part of ``inside`` to the left scores more than this (but for rounding).
+def bound(left: Any, below: Any, above: Any, total: Any, corner: Any, criterion: Any, f: Any) -> Any:
+    """Moving a part of what is between ``below`` and ``above`` to the left scores no more (but for rounding).
 
-    The score is convex in the left-hand statistics, so on a box it is largest at a corner. For regression, where
-    ``inside`` has a third number, the sum of the positive targets, the box is weight x sum.
+    The score is convex in the left-hand statistics, so on a box it is largest at a corner; the two corners where
+    nothing or everything moves are the caller's. For regression, where sums of the positive targets come third, the
+    box is weight x sum.
     """
+    highest = -np.inf
     if criterion == SQUARED_ERROR:
-        highest = -np.inf
+        positive = above[2] - below[2]
+        negative = above[1] - below[1] - positive
         for k in range(4):
-            corner[0] = left[0] + (inside[0] if k & 1 else 0)
-            corner[1] = left[1] + (inside[2] if k & 2 else inside[1] - inside[2])
-            if 0 < corner[0] < total[0]:
-                highest = max(highest, score(corner, total, criterion, f))
-            else:
-                highest = np.inf
-        return highest
-    classes = left.size
-    if classes <= 4:
-        highest = -np.inf
-        for k in range(1, (1 << classes) - 1):
-            for c in range(classes):
-                corner[c] = left[c] + (inside[c] if (k >> c) & 1 else 0)
+            corner[0] = left[0] + (above[0] - below[0] if k & 1 else 0)
+            corner[1] = left[1] + (positive if k & 2 else negative)
+            if corner[0] <= 0 or corner[0] >= total[0]:
+                return np.inf
             highest = max(highest, score(corner, total, criterion, f))
         return highest
-    return separable_bound(left, inside, total, criterion, f)
+    classes = left.size
+    if classes > 4:
+        return separable_bound(left, below, above, total, criterion, f)
+    for k in range(1, (1 << classes) - 1):
+        for c in range(classes):
+            corner[c] = left[c] + (np.int64(above[c]) - np.int64(below[c]) if (k >> c) & 1 else 0)
+        highest = max(highest, score(corner, total, criterion, f))
+    return highest
 
 
 @jit
-def separable_bound(left: Any, inside: Any, total: Any, criterion: Any, f: Any) -> Any:
+def separable_bound(left: Any, below: Any, above: Any, total: Any, criterion: Any, f: Any) -> Any:
     """For many classes: each class at the better end of its interval, the joint term at its best."""
-    lowest, highest, whole = 0, 0, 0
-    known, below, above = 0.0, 0.0, 0.0
+    lowest, highest, whole = np.int64(0), np.int64(0), np.int64(0)
+    known, squares_left, squares_right = 0.0, 0.0, 0.0
     for c in range(left.size):
-        a, b = left[c], left[c] + inside[c]
+        a = left[c]
+        b = a + np.int64(above[c]) - np.int64(below[c])
         lowest, highest, whole = lowest + a, highest + b, whole + total[c]
         if criterion == ENTROPY:
             known += max(
@@ -144,11 +142,11 @@ def separable_bound(left: Any, inside: Any, total: Any, criterion: Any, f: Any) 
                 look_up(b, f) + look_up(total[c] - b, f),
             )
         else:
-            below += float(b) * float(b)
-            above += float(total[c] - a) * float(total[c] - a)
+            squares_left += float(b) * float(b)
+            squares_right += float(total[c] - a) * float(total[c] - a)
     if criterion == ENTROPY:
         middle = min(max(whole // 2, lowest), highest)
         return known - look_up(middle, f) - look_up(whole - middle, f)
-    return min(below / max(float(lowest), 1.0), float(highest)) + min(
-        above / max(float(whole - highest), 1.0), float(whole - lowest)
+    return min(squares_left / float(max(lowest, 1)), float(highest)) + min(
+        squares_right / float(max(whole - highest, 1)), float(whole - lowest)
     )

@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from lazyforest.engine.layout import BINS, jit
+from lazyforest.engine.layout import BINS, entry
 
 
-@jit
+@entry
 def rank_numbers(x: Any, order: Any, codes: Any, values: Any) -> Any:
     """Codes 1, 2... of the distinct numbers in ``x`` (0: NaN), given its ascending order with NaN at the end.
 
@@ -28,7 +28,7 @@ def rank_numbers(x: Any, order: Any, codes: Any, values: Any) -> Any:
     return count
 
 
-@jit
+@entry
 def bin_codes(codes: Any, n_values: Any, rows: Any, first_code: Any, coarse: Any) -> None:
     """Bins of about equally many rows, or one per code while there are at most 255; ``rows`` is a buffer."""
     bins = rows[: n_values + 1]  # first the number of rows of each code, then its bin

@@ -11,26 +11,15 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from lazyforest.engine.bins import search_large
 from lazyforest.engine.bootstrap import CHILD, draw_counts, mix, root_key
-from lazyforest.engine.conditions import (
-    NUMBER,
-    Best,
-    Node,
-    Search,
-    Small,
-    new_search,
-    new_small,
-    open_block,
-    search_large,
-    search_small,
-    weight_of,
-)
 from lazyforest.engine.counts import x_log2_x_table
 from lazyforest.engine.layout import (
     BATCHED,
     BINS,
     BLOCK,
     EAGER,
+    ENTROPY,
     LAZY,
     ROW,
     SOFT_UNIT,
@@ -40,8 +29,12 @@ from lazyforest.engine.layout import (
     Rules,
     Table,
     Target,
+    entry,
+    inlined,
     jit,
 )
+from lazyforest.engine.lists import Small, new_small, open_block, search_small
+from lazyforest.engine.nodes import NUMBER, Best, Node, Search, new_search, weight_of
 from lazyforest.engine.partition import part_lists, part_queries, part_rows, settle
 from lazyforest.engine.record import new_record, note_condition, note_leaf, note_node
 
@@ -142,7 +135,7 @@ def cast(total: Any, rules: Any, vote: Any) -> None:
         vote[most] = 1
 
 
-@jit
+@inlined
 def sum_up(node: Any, target: Any, search: Any, bag: Any) -> Any:
     """The node's statistics into ``node.total``; returns its size and whether all targets are equal."""
     total, y, weight = node.total, target.y, search.weight
@@ -168,7 +161,7 @@ def sum_up(node: Any, target: Any, search: Any, bag: Any) -> Any:
     return size, pure
 
 
-@jit
+@inlined
 def draw_bag(tree: Any, target: Any, search: Any, bag: Any, rules: Any) -> Any:
     """Draw the bootstrap of a tree; returns how many rows have a weight."""
     draw_counts(rules.seed, tree, rules.bootstrap, target.row_ids, bag.counts)
@@ -183,7 +176,7 @@ def draw_bag(tree: Any, target: Any, search: Any, bag: Any, rules: Any) -> Any:
     return n
 
 
-@jit
+@inlined
 def push(bag: Any, top: Any, frame: Any) -> Any:
     row = bag.stack[top]
     row[0], row[1], row[2], row[3] = frame.lo, frame.hi, frame.q_lo, frame.q_hi
@@ -192,32 +185,36 @@ def push(bag: Any, top: Any, frame: Any) -> Any:
     return top + 1
 
 
-@jit
+@inlined
 def pop(bag: Any, top: Any) -> Any:
     row = bag.stack[top]
     return Frame(row[0], row[1], row[2], row[3], row[4], row[5], row[6], bag.keys[top])
 
 
-@jit
+@inlined
 def enter(task: Any, frame: Any) -> Any:
     """The node of a frame: its rows are those of ``bag.rows`` or, inside a block, those of its lists."""
     bag, small = task.bag, task.small
-    if not bag.block[0] <= frame.lo < bag.block[1]:
-        return Node(bag.rows, frame.lo, frame.hi, bag.total, np.int64(0), bag.least[0], frame.key)
-    unordered = small.lists[small.lists.shape[0] - 1]
-    for i in range(frame.lo, frame.hi):
-        bag.spare[i - frame.lo] = small.row[unordered[i - bag.block[0]]]
-    return Node(bag.spare, np.int64(0), frame.hi - frame.lo, bag.total, np.int64(0), bag.least[0], frame.key)
+    rows, lo, none = bag.rows, frame.lo, np.int64(0)
+    if bag.block[0] <= frame.lo < bag.block[1]:
+        unordered, row, start = small.lists[small.lists.shape[0] - 1], small.row, bag.block[0]
+        rows, lo = bag.spare, none
+        for i in range(frame.lo, frame.hi):
+            rows[i - frame.lo] = row[unordered[i - start]]
+    return Node(rows, lo, lo + frame.hi - frame.lo, bag.total, none, none, bag.least[0], False, frame.key)
 
 
-@jit
+@inlined
 def choose(task: Any, frame: Any, node: Any) -> Any:
     """The best condition of a node that is not a leaf."""
     bag, small, rules = task.bag, task.small, task.rules
+    shift = np.int64(0)
     if rules.criterion == SQUARED_ERROR:  # targets about the mean, rounded down
         shift = node.total[1] // node.total[0]
         node.total[1] -= shift * node.total[0]
-        node = Node(node.rows, node.lo, node.hi, node.total, shift, node.least, node.key)
+    weight = weight_of(node.total, rules.criterion)
+    two = rules.criterion == ENTROPY and node.total.size == 2 and weight < task.search.f.size and node.least == 0.0
+    node = Node(node.rows, node.lo, node.hi, node.total, weight, shift, node.least, two, node.key)
     n = frame.hi - frame.lo
     if n > BLOCK:
         return search_large(node, task.table, task.target, task.search, rules)
@@ -230,7 +227,7 @@ def choose(task: Any, frame: Any, node: Any) -> Any:
     return search_small(node, task.table, task.search, small, rules, listed, at, at + n)
 
 
-@jit
+@inlined
 def part(task: Any, frame: Any, condition: Any, want_left: Any, want_right: Any) -> Any:
     """Part the training rows of a node; returns the middle."""
     bag, codes = task.bag, task.table.codes[condition.column]
@@ -241,7 +238,7 @@ def part(task: Any, frame: Any, condition: Any, want_left: Any, want_right: Any)
     return part_rows(bag.rows, frame.lo, frame.hi, bag.spare, codes, condition, bag.member, want_right)
 
 
-@jit
+@inlined
 def words_below(task: Any, frame: Any, bag_rows: Any, kept: Any) -> Any:
     """Row indices that the listing holds once it has entered a child of ``kept`` rows."""
     rows = frame.hi - frame.lo
@@ -252,7 +249,7 @@ def words_below(task: Any, frame: Any, bag_rows: Any, kept: Any) -> Any:
     return frame.words + (frame.q_hi - frame.q_lo) + kept
 
 
-@jit
+@inlined
 def go_down(task: Any, frame: Any, condition: Any, at: Any, top: Any, bag_rows: Any) -> Any:
     """Part queries, then rows, and push the sides that are wanted, the invalid one on top."""
     bag, rules = task.bag, task.rules
@@ -271,7 +268,7 @@ def go_down(task: Any, frame: Any, condition: Any, at: Any, top: Any, bag_rows: 
     return top
 
 
-@jit
+@inlined
 def start(task: Any, tree: Any, group: Any, n: Any) -> Any:
     """Put the root on the stack: for all queries, for one (lazy), for none (eager)."""
     bag, algorithm, queries = task.bag, task.rules.algorithm, task.X.shape[0]
@@ -282,15 +279,19 @@ def start(task: Any, tree: Any, group: Any, n: Any) -> Any:
     return push(bag, 0, Frame(0, n, q_lo, q_hi, 0, -1, words, root_key(task.rules.seed, tree)))
 
 
-@jit
-def explore_tree(task: Any, tree: Any, votes: Any, recording: Any) -> Any:
-    """Explore one tree, add the votes that its leaves cast; returns every node opened, if recording."""
+@entry
+def explore_trees(task: Any, first: Any, last: Any, votes: Any, recording: Any) -> Any:
+    """Explore some trees and add the votes that their leaves cast; returns every node opened, if recording."""
     bag, rules, search = task.bag, task.rules, task.search
-    n = draw_bag(tree, task.target, search, bag, rules)
     record = new_record(bag.vote.size)
-    for q in range(task.X.shape[0]):
-        bag.queries[q] = q
-    for group in range(task.X.shape[0] if rules.algorithm == LAZY else 1):
+    groups = max(task.X.shape[0], 1) if rules.algorithm == LAZY else 1
+    n = 0
+    for turn in range((last - first) * groups):
+        tree, group = first + turn // groups, turn % groups
+        if group == 0:
+            n = draw_bag(tree, task.target, search, bag, rules)
+            for q in range(task.X.shape[0]):
+                bag.queries[q] = q
         top = start(task, tree, group, n)
         while top > 0:
             top -= 1
@@ -303,7 +304,7 @@ def explore_tree(task: Any, tree: Any, votes: Any, recording: Any) -> Any:
                 record = note_node(record, frame.parent, frame.hi - frame.lo, node.total, frame.key)
             bag.costs[NODES] += 1
             bag.costs[STACK_WORDS] = max(bag.costs[STACK_WORDS], frame.words)
-            best = Best(0.0, -1, 0, False, NUMBER)
+            best = Best(0.0, -1, 0, 0, False, False, NUMBER)
             if frame.depth < rules.max_depth and size >= rules.min_samples_split and not pure:
                 bag.costs[ROWS_SCANNED] += frame.hi - frame.lo
                 best = choose(task, frame, node)
@@ -314,7 +315,7 @@ def explore_tree(task: Any, tree: Any, votes: Any, recording: Any) -> Any:
                 if recording:
                     record = note_leaf(record, at, bag.vote)
                 continue
-            condition = settle(node, task.table, best, search, bag)
+            condition = settle(node.total, task.table, best, search, bag.member, rules.criterion)
             members = search.members[: max(best.n_members, 0)]
             if recording:
                 record = note_condition(record, at, condition, members)
@@ -322,9 +323,3 @@ def explore_tree(task: Any, tree: Any, votes: Any, recording: Any) -> Any:
             for p in range(members.size):
                 bag.member[members[p]] = False
     return record
-
-
-@jit
-def explore_trees(task: Any, first: Any, last: Any, votes: Any) -> None:
-    for tree in range(first, last):
-        explore_tree(task, tree, votes, False)

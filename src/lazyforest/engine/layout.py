@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, NamedTuple, TypeVar
+from contextlib import suppress
+from pathlib import Path
+from typing import Any, NamedTuple, TypeVar, cast
 
 import numpy as np
 from numba import njit
@@ -30,6 +32,8 @@ POISSON, MULTINOMIAL, EVERY_ROW_ONCE = 0, 1, 2
 
 # At this many rows a node's columns are sorted once and its whole subtree works on the sorted lists.
 BLOCK = 256
+# A column's bins are first looked at in so many groups.
+GROUPS = 16
 # Columns per histogram pass: bounds memory on wide tables.
 HISTOGRAM_COLUMNS = 32
 
@@ -80,6 +84,31 @@ class Rules(NamedTuple):
 
 
 def jit(function: Kernel) -> Kernel:
-    """Compile for this CPU, once; releases the GIL; divisions follow NumPy, so that they cost no test."""
-    compiled: Kernel = njit(cache=True, nogil=True, error_model="numpy")(function)
-    return compiled
+    """Compile for this CPU. Releases the GIL; divisions follow NumPy, so that they cost no test."""
+    compiled: Any = njit(nogil=True, error_model="numpy", no_cfunc_wrapper=True)(function)
+    return cast(Kernel, compiled)
+
+
+def inlined(function: Kernel) -> Kernel:
+    """As ``jit``, copied into its callers: for steps that pass whole tuples, which cost compile time at every call."""
+    compiled: Any = njit(nogil=True, error_model="numpy", no_cfunc_wrapper=True, inline="always")(function)
+    return cast(Kernel, compiled)
+
+
+def entry(function: Kernel) -> Kernel:
+    """As ``jit``, for what Python calls: the machine code, with all that it calls, is kept beside the source."""
+    compiled: Any = njit(nogil=True, error_model="numpy", no_cfunc_wrapper=True, cache=True)(function)
+    return cast(Kernel, compiled)
+
+
+def forget_stale_kernels() -> None:
+    """numba looks at the file of the entry alone: drop what it kept if another file of the engine is newer."""
+    folder = Path(__file__).parent
+    kept = [*folder.glob("__pycache__/*.nbi")]
+    if kept and max(p.stat().st_mtime for p in folder.glob("*.py")) > min(p.stat().st_mtime for p in kept):
+        for index in kept:
+            with suppress(OSError):
+                index.unlink()
+
+
+forget_stale_kernels()

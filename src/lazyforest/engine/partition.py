@@ -6,8 +6,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from lazyforest.engine.conditions import LOCAL, NUMBER
-from lazyforest.engine.layout import BINS, Scalar, jit
+from lazyforest.engine.layout import Scalar, inlined, jit
+from lazyforest.engine.lists import LOCAL
+from lazyforest.engine.nodes import NUMBER, weight_of
 
 
 class Condition(NamedTuple):
@@ -45,34 +46,21 @@ def midpoint(lower: Any, upper: Any) -> Any:
     return middle if lower < middle <= upper else upper
 
 
-@jit
-def settle(node: Any, table: Any, best: Any, search: Any, bag: Any) -> Any:
-    """Find the threshold between the values at the node, and where a missing value goes; mark a set's members."""
-    j = best.column
+@inlined
+def settle(total: Any, table: Any, best: Any, search: Any, member: Any, criterion: Any) -> Any:
+    """Give the condition its threshold and a side for missing values; mark the members of a set."""
     is_set = best.n_members != NUMBER
     for p in range(best.n_members if is_set else 0):
-        bag.member[search.members[p]] = True
-    lower, upper, any_missing = np.int64(0), np.int64(table.first_code[j, BINS]), False
-    valid, invalid = np.int64(0), np.int64(0)
-    for i in range(node.lo, node.hi):
-        r = node.rows[i]
-        code, w = np.int64(table.codes[j, r]), np.int64(search.weight[r])
-        if code == 0:
-            any_missing = True
-        elif is_set:
-            if bag.member[code]:
-                valid += w
-            else:
-                invalid += w
-        elif code < best.cut:
-            lower, invalid = max(lower, code), invalid + w
-        else:
-            upper, valid = min(upper, code), valid + w
+        member[search.members[p]] = True
     threshold = -np.inf
-    if not is_set and lower > 0:
-        start = table.value_start[j] - 1
-        threshold = midpoint(table.values[start + lower], table.values[start + upper])
-    return Condition(j, best.cut, threshold, best.missing_is_valid if any_missing else valid > invalid, is_set)
+    if not is_set and best.lower > 0:
+        start = table.value_start[best.column] - 1
+        threshold = midpoint(table.values[start + best.lower], table.values[start + best.cut])
+    missing_is_valid = best.missing_is_valid
+    if not best.any_missing:  # the heavier side
+        invalid = weight_of(search.best_left, criterion)
+        missing_is_valid = weight_of(total, criterion) - invalid > invalid
+    return Condition(best.column, best.cut, threshold, missing_is_valid, is_set)
 
 
 @jit
@@ -96,7 +84,7 @@ def part_rows(rows: Any, lo: Any, hi: Any, spare: Any, codes: Any, condition: An
     return mid
 
 
-@jit
+@inlined
 def part_queries(queries: Any, lo: Any, hi: Any, spare: Any, X: Any, condition: Any, member: Any) -> Any:
     mid, others = lo, 0
     for i in range(lo, hi):
@@ -114,20 +102,27 @@ def part_queries(queries: Any, lo: Any, hi: Any, spare: Any, X: Any, condition: 
 @jit
 def part_lists(small: Any, lo: Any, hi: Any, columns: Any, codes: Any, condition: Any, member: Any) -> Any:
     """Part every list of the block by the condition, each half in its order; returns the middle."""
-    last = small.lists.shape[0] - 1
+    lists, valid, row, spare = small.lists, small.valid, small.row, small.spare
+    last = lists.shape[0] - 1
     for i in range(lo, hi):
-        local = small.lists[last, i]
-        small.valid[local] = is_valid_code(condition, codes[small.row[local]], member)
+        local = lists[last, i]
+        valid[local] = is_valid_code(condition, codes[row[local]], member)
     mid = lo
     for k in range(columns.size + 1):
-        words = small.lists[columns[k] if k < columns.size else last]
-        mid, others = lo, 0
-        for i in range(lo, hi):
-            word = words[i]
-            valid = small.valid[word & LOCAL]
-            small.spare[others] = word  # written always, kept if valid: no branch to mispredict
-            words[mid] = word
-            others += valid
-            mid += not valid
-        words[mid:hi] = small.spare[:others]
+        mid = part_words(lists[columns[k] if k < columns.size else last], lo, hi, valid, spare)
+    return mid
+
+
+@jit
+def part_words(words: Any, lo: Any, hi: Any, valid: Any, spare: Any) -> Any:
+    mid, others = lo, 0
+    for i in range(lo, hi):
+        word = words[i]
+        is_valid = valid[word & LOCAL]
+        spare[others] = word  # written always, kept if valid: no branch to mispredict
+        words[mid] = word
+        others += is_valid
+        mid += not is_valid
+    for i in range(others):
+        words[mid + i] = spare[i]
     return mid

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from lazyforest.engine.layout import Array, jit
+from lazyforest.engine.layout import Array, entry, jit
 
 # The columns of Record.nodes. NONE: a leaf has no column, a side that was not opened no number.
 COLUMN, CUT, MISSING_IS_VALID, LEFT, RIGHT, ROWS, MEMBERS_LO, MEMBERS_HI, VOTE, FIELDS = range(10)
@@ -90,7 +90,7 @@ def note_condition(record: Any, at: Any, condition: Any, members: Any) -> Any:
     return Record(record.nodes, record.keys, record.thresholds, record.held, pool, record.votes, record.used)
 
 
-@jit
+@entry
 def walk(record: Any, X: Any, votes: Any) -> None:
     """Let every row of X walk the tree and add the vote of its leaf."""
     for q in range(X.shape[0]):

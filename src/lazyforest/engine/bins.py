@@ -1,0 +1,405 @@
+"""The best condition of a large node, by histogram.
+
+Rows are added to coarse bins. The score is convex, so the counts at the ends of a stretch of bins bound every cut
+inside it: stretches that cannot reach the best score are left alone, the others are opened, first into bins, then
+into single codes. What wins is the exact best cut.
+
+Hot functions take arrays, not the tuples that hold them: reading a tuple's field counts a reference, which costs more
+than the arithmetic.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from lazyforest.engine.counts import bound, score
+from lazyforest.engine.layout import BINS, GROUPS, SQUARED_ERROR, inlined, jit
+from lazyforest.engine.nodes import NUMBER, Best, add, comes_first, inspect, is_empty, is_light, no_condition
+from lazyforest.engine.sets import search_sets
+from lazyforest.engine.two import WIDTH, highest_edge, open_bins_of_two, scan_two, score_two
+
+
+@inlined
+def search_large(node: Any, table: Any, target: Any, search: Any, rules: Any) -> Any:
+    count = inspect(node, table, search, rules)
+    best = no_condition(node, rules, search.f)
+    is_category, histogram = table.is_category, search.histogram
+    slots = histogram.shape[0]
+    for start in range(0, count, slots):
+        columns = search.inspected[start : min(count, start + slots)]
+        fill_histogram(node, table, target, search, rules, columns)
+        reach, promising = best.score, -1
+        for slot in range(columns.size):
+            if is_category[columns[slot]]:
+                best = search_categories(node, table, target, search, rules, columns[slot], slot, best)
+                continue
+            highest = score_groups(node, search, rules, slot)
+            if highest > reach:
+                reach, promising = highest, slot
+        # the most promising column first: it raises what the others have to reach
+        for turn in range(-1, columns.size):
+            slot = promising if turn < 0 else turn
+            if slot < 0 or (turn >= 0 and slot == promising) or is_category[columns[slot]]:
+                continue
+            best = search_column(node, table, target, search, rules, columns[slot], slot, best, reach)
+    return best
+
+
+@jit
+def fill_histogram(node: Any, table: Any, target: Any, search: Any, rules: Any, columns: Any) -> None:
+    """Add the node's rows to a bin of every column; missing values are bin 0."""
+    histogram, rows, coarse = search.histogram, node.rows, table.coarse
+    weight, y, shift = search.weight, target.y, node.shift
+    n = columns.size
+    histogram[:n] = 0
+    if rules.criterion == SQUARED_ERROR:
+        for i in range(node.lo, node.hi):
+            r = rows[i]
+            w = np.int64(weight[r])
+            moment = w * (np.int64(y[r]) - shift)
+            for slot in range(n):
+                b = coarse[r, columns[slot]]
+                histogram[slot, b, 0] += w
+                histogram[slot, b, 1] += moment
+                histogram[slot, b, 2] += max(moment, 0)
+    elif columns[n - 1] - columns[0] == n - 1:  # neighbours, as when all columns are looked at: twice as fast
+        first = columns[0]
+        for i in range(node.lo, node.hi):
+            r = rows[i]
+            w, c = weight[r], y[r]
+            for slot in range(n):
+                histogram[slot, coarse[r, first + slot], c] += w
+    else:
+        for i in range(node.lo, node.hi):
+            r = rows[i]
+            w, c = weight[r], y[r]
+            for slot in range(n):
+                histogram[slot, coarse[r, columns[slot]], c] += w
+
+
+@jit
+def score_groups(node: Any, search: Any, rules: Any, slot: Any) -> Any:
+    """Turn a column's histogram into sums over the bins 1 to b, the missing rows apart; score the cuts between groups.
+
+    Returns the highest score.
+    """
+    sums, missing, edges = search.histogram[slot], search.missing[slot], search.edges[slot]
+    total, left, f, criterion = node.total, search.left, search.f, rules.criterion
+    any_missing = False
+    for c in range(missing.size):
+        missing[c] = sums[0, c]
+        any_missing |= missing[c] != 0
+    for c in range(sums.shape[1]):
+        sums[0, c] = 0
+        below = sums[0, c]
+        for b in range(1, BINS):
+            below += sums[b, c]
+            sums[b, c] = below
+    if node.two:
+        a, b = np.uint64(total[0]), np.uint64(total[1])
+        highest = highest_edge(sums, np.uint64(0), np.uint64(0), a, b, f)
+        if any_missing:
+            highest = max(highest, highest_edge(sums, np.uint64(missing[0]), np.uint64(missing[1]), a, b, f))
+        return highest
+    highest = -np.inf
+    for variant in range(2 if any_missing else 1):
+        for group in range(GROUPS + 1):
+            new = edge(sums, min(group * WIDTH, BINS - 1), missing, variant, left, total, criterion, f)
+            edges[variant, group] = new
+            highest = max(highest, new)
+    return highest
+
+
+@jit
+def edge(sums: Any, b: Any, missing: Any, variant: Any, left: Any, total: Any, criterion: Any, f: Any) -> Any:
+    """The score of the cut after bin b, whose invalid side goes to ``left``; minus infinity if a side is empty."""
+    empty, full = True, True
+    for c in range(left.size):
+        left[c] = sums[b, c]
+        if variant == 0:
+            left[c] += missing[c]
+        empty &= left[c] == 0
+        full &= left[c] == total[c]
+    return -np.inf if empty or full else score(left, total, criterion, f)
+
+
+@jit
+def is_flat(sums: Any, lo: Any, hi: Any, size: Any) -> Any:
+    """Do the bins lo + 1 to hi hold no row?"""
+    for c in range(size):
+        if sums[lo, c] != sums[hi, c]:
+            return False
+    return True
+
+
+@jit
+def search_column(
+    node: Any, table: Any, target: Any, search: Any, rules: Any, j: Any, slot: Any, best: Any, reach: Any
+) -> Any:
+    """The best cut of a column of numbers, if it is better than ``best``; ``reach`` is a score known to be had.
+
+    A bound is compared with slack, far above the rounding of a score: it decides what is looked at, never what wins.
+    Where sides may be too light nothing bounds, and everything is looked at.
+    """
+    sums, missing, opened, total = search.histogram[slot], search.missing[slot], search.opened, node.total
+    any_missing = not is_empty(missing, total.size)
+    reach = max(reach, best.score) if node.least == 0.0 else -np.inf
+    n_opened = 0
+    opened[:] = False
+    for variant in range(2 if any_missing else 1):
+        if node.two:
+            a, b = np.uint64(0), np.uint64(0)
+            if variant == 0:
+                a, b = np.uint64(missing[0]), np.uint64(missing[1])
+            n_more, reach = open_bins_of_two(
+                sums, a, b, np.uint64(total[0]), np.uint64(total[1]), search.f, reach, opened
+            )
+        else:
+            n_more, reach = open_groups(node, search, rules, slot, variant, reach)
+        n_opened += n_more
+    if n_opened == 0:
+        return best
+    exact = table.first_code[j, BINS] <= BINS  # bins of one code each
+    if not exact:
+        fill_fine(node, table, target, search, rules, j, n_opened)
+    for variant in range(2 if any_missing else 1):
+        if node.two:
+            best = search_opened_of_two(node, search, j, slot, variant, any_missing, exact, best)
+        else:
+            best = search_opened(node, search, rules, j, slot, variant, any_missing, exact, best)
+    return best
+
+
+@jit
+def open_groups(node: Any, search: Any, rules: Any, slot: Any, variant: Any, reach: Any) -> Any:
+    """Open the bins of the groups that may hold a cut as good as ``reach``, which their edges raise."""
+    sums, missing, edges = search.histogram[slot], search.missing[slot], search.edges[slot]
+    total, left, corner, f, criterion = node.total, search.left, search.corner, search.f, rules.criterion
+    n_opened = 0
+    for group in range(GROUPS):
+        lo, hi = group * WIDTH, min((group + 1) * WIDTH, BINS - 1)
+        if is_flat(sums, lo, hi, left.size):
+            continue
+        least = reach - 1e-10 * (abs(reach) + float(node.weight))
+        if max(edges[variant, group], edges[variant, group + 1]) < least:
+            edge(sums, lo, missing, variant, left, total, criterion, f)
+            if bound(left, sums[lo], sums[hi], total, corner, criterion, f) < least:
+                continue
+        n_more, reach = open_bins(node, search, rules, slot, lo, hi, variant, reach)
+        n_opened += n_more
+    return n_opened, reach
+
+
+@jit
+def open_bins(node: Any, search: Any, rules: Any, slot: Any, lo: Any, hi: Any, variant: Any, reach: Any) -> Any:
+    """Mark the bins lo + 1 to hi that may hold, or border on, a cut as good as ``reach``, which their edges raise."""
+    sums, missing, scores, opened = search.histogram[slot], search.missing[slot], search.scores, search.opened
+    total, left, corner, f, criterion = node.total, search.left, search.corner, search.f, rules.criterion
+    size, bounded = left.size, node.least == 0.0
+    for b in range(lo, hi + 1):
+        if b > lo and is_flat(sums, b - 1, b, size):
+            scores[b] = scores[b - 1]
+        else:
+            scores[b] = edge(sums, b, missing, variant, left, total, criterion, f)
+            if bounded:
+                reach = max(reach, scores[b])
+    least, n_opened = reach - 1e-10 * (abs(reach) + float(node.weight)), 0
+    for b in range(lo + 1, hi + 1):
+        if opened[b] or is_flat(sums, b - 1, b, size):
+            continue
+        highest = max(scores[b - 1], scores[b])
+        if highest < least:
+            edge(sums, b - 1, missing, variant, left, total, criterion, f)
+            highest = bound(left, sums[b - 1], sums[b], total, corner, criterion, f)
+        if highest >= least or not bounded:
+            opened[b] = True
+            n_opened += 1
+    return n_opened, reach
+
+
+@jit
+def fill_fine(node: Any, table: Any, target: Any, search: Any, rules: Any, j: Any, n_opened: Any) -> None:
+    """The histogram of the opened bins, code by code: ``fine[starts[b]:stops[b]]``, their codes in ``fine_codes``.
+
+    Many rows per code are added to a place for every code; few are sorted, and get places for the codes they have.
+    """
+    opened, starts, stops, first_code = search.opened, search.starts, search.stops, table.first_code[j]
+    fine, fine_codes, codes, coarse = search.fine, search.fine_codes, table.codes[j], table.coarse
+    rows, y, weight, shift = node.rows, target.y, search.weight, node.shift
+    used = 0
+    for b in range(1, BINS):
+        if opened[b]:
+            starts[b] = used
+            used += first_code[b + 1] - first_code[b]
+            stops[b] = used
+    if used > 4 * ((node.hi - node.lo) * n_opened // BINS) + 64:
+        sort_fine(node, table, target, search, rules, j)
+        return
+    for b in range(1, BINS):
+        if opened[b]:
+            for k in range(starts[b], stops[b]):
+                fine_codes[k] = first_code[b] + k - starts[b]
+    fine[:used] = 0
+    regression = rules.criterion == SQUARED_ERROR
+    for i in range(node.lo, node.hi):
+        r = rows[i]
+        b = coarse[r, j]
+        if opened[b]:
+            at = starts[b] + np.int64(codes[r]) - first_code[b]
+            add(fine[at], y[r], weight[r], shift, regression)
+
+
+@jit
+def sort_fine(node: Any, table: Any, target: Any, search: Any, rules: Any, j: Any) -> None:
+    opened, starts, stops, first_code = search.opened, search.starts, search.stops, table.first_code[j]
+    fine, fine_codes, codes, coarse = search.fine, search.fine_codes, table.codes[j], table.coarse
+    rows, y, weight, words = node.rows, target.y, search.weight, search.words
+    n, regression = 0, rules.criterion == SQUARED_ERROR
+    for i in range(node.lo, node.hi):
+        r = rows[i]
+        words[n] = (np.uint64(codes[r]) << np.uint64(32)) | np.uint64(r)
+        n += opened[coarse[r, j]]
+    words[:n].sort()
+    at, used = 0, 0
+    for b in range(1, BINS):
+        if not opened[b]:
+            continue
+        starts[b] = used
+        while at < n:
+            code, r = np.int64(words[at] >> np.uint64(32)), words[at] & np.uint64(0xFFFFFFFF)
+            if code >= first_code[b + 1]:
+                break
+            if used == starts[b] or fine_codes[used - 1] != code:
+                fine_codes[used] = code
+                fine[used] = 0
+                used += 1
+            add(fine[used - 1], y[r], weight[r], node.shift, regression)
+            at += 1
+        stops[b] = used
+
+
+@jit
+def search_opened(
+    node: Any, search: Any, rules: Any, j: Any, slot: Any, variant: Any, any_missing: Any, exact: Any, best: Any
+) -> Any:
+    """Every cut of the opened bins.
+
+    The bins on both sides of the best cut are open, for their edges reach its score. So the code below it is known.
+    """
+    sums, missing, opened, starts, stops = (
+        search.histogram[slot],
+        search.missing[slot],
+        search.opened,
+        search.starts,
+        search.stops,
+    )
+    total, left, inside, f, criterion = node.total, search.left, search.corner, search.f, rules.criterion
+    fine, fine_codes, size = search.fine, search.fine_codes, left.size
+    lower = np.int64(0)
+    for b in range(1, BINS):
+        if not opened[b]:
+            lower = lower if is_flat(sums, b - 1, b, size) else np.int64(b if exact else -1)
+            continue
+        edge(sums, b - 1, missing, variant, left, total, criterion, f)
+        some = not is_empty(left, size)
+        for k in range(np.int64(b) if exact else starts[b], np.int64(b + 1) if exact else stops[b]):
+            for c in range(size):
+                inside[c] = np.int64(sums[b, c]) - np.int64(sums[b - 1, c]) if exact else fine[k, c]
+            if is_empty(inside, size):
+                continue
+            code = k if exact else fine_codes[k]
+            if some:
+                new = score(left, total, criterion, f)
+                if new >= best.score and comes_first(new, j, code, best) and not is_light(left, node, criterion):
+                    search.best_left[:] = left
+                    best = Best(new, j, lower, code, variant == 1, any_missing, NUMBER)
+            some, lower = True, code
+            for c in range(size):
+                left[c] += inside[c]
+    return best
+
+
+@jit
+def search_opened_of_two(
+    node: Any, search: Any, j: Any, slot: Any, variant: Any, any_missing: Any, exact: Any, best: Any
+) -> Any:
+    """``search_opened`` for two classes."""
+    sums, missing, opened, starts, stops = (
+        search.histogram[slot],
+        search.missing[slot],
+        search.opened,
+        search.starts,
+        search.stops,
+    )
+    fine, fine_codes, f = search.fine, search.fine_codes, search.f
+    total_a, total_b = np.uint64(node.total[0]), np.uint64(node.total[1])
+    missing_a, missing_b = np.uint64(0), np.uint64(0)
+    if variant == 0:
+        missing_a, missing_b = np.uint64(missing[0]), np.uint64(missing[1])
+    highest, at = np.nextafter(best.score, -np.inf), np.int64(-1)  # a tie may still come first
+    best_a, best_b = missing_a, missing_b
+    for b in range(1, BINS):
+        if not opened[b]:
+            continue
+        one, two = missing_a + np.uint64(sums[b - 1, 0]), missing_b + np.uint64(sums[b - 1, 1])
+        if exact:
+            new = score_two(one, two, total_a, total_b, f)
+            if new > highest:
+                highest, at, best_a, best_b = new, np.int64(b), one, two
+        else:
+            new, k, one, two = scan_two(fine, starts[b], stops[b], one, two, total_a, total_b, f, highest)
+            if k >= 0:
+                highest, at, best_a, best_b = new, np.int64(k), one, two
+    if at < 0 or not comes_first(highest, j, at if exact else fine_codes[at], best):
+        return best
+    search.best_left[0], search.best_left[1] = best_a, best_b
+    lower = at - 1
+    if exact:
+        while lower > 0 and is_flat(sums, lower - 1, lower, 2):
+            lower -= 1
+        return Best(highest, j, lower, at, variant == 1, any_missing, NUMBER)
+    while lower >= 0 and is_empty(fine[lower], 2):
+        lower -= 1
+    return Best(
+        highest, j, fine_codes[lower] if lower >= 0 else np.int64(0), fine_codes[at], variant == 1, any_missing, NUMBER
+    )
+
+
+@jit
+def search_categories(node: Any, table: Any, target: Any, search: Any, rules: Any, j: Any, slot: Any, best: Any) -> Any:
+    """Statistics per category, from the histogram or, if there are too many for it, from sorting; then the sets."""
+    histogram, held, categories, gone = search.histogram[slot], search.held, search.categories, search.corner
+    size, k = search.left.size, 0
+    if table.first_code[j, BINS] <= BINS:
+        for b in range(1, table.first_code[j, BINS]):
+            if not is_empty(histogram[b], size):
+                categories[k] = b
+                for c in range(size):
+                    held[k, c] = histogram[b, c]
+                k += 1
+        for c in range(size):
+            gone[c] = histogram[0, c]
+        return search_sets(node, search, rules, j, k, best)
+    n, codes, rows, y, weight = node.hi - node.lo, table.codes[j], node.rows, target.y, search.weight
+    words = search.words[:n]
+    for i in range(n):
+        r = rows[node.lo + i]
+        words[i] = (np.uint64(codes[r]) << np.uint64(32)) | np.uint64(r)
+    words.sort()
+    regression = rules.criterion == SQUARED_ERROR
+    gone[:] = 0
+    last = np.uint64(0)
+    for i in range(n):
+        code, r = words[i] >> np.uint64(32), words[i] & np.uint64(0xFFFFFFFF)
+        if code == np.uint64(0):
+            add(gone, y[r], weight[r], node.shift, regression)
+            continue
+        if code != last:
+            categories[k] = np.int64(code)
+            held[k] = 0
+            last = code
+            k += 1
+        add(held[k - 1], y[r], weight[r], node.shift, regression)
+    return search_sets(node, search, rules, j, k, best)

@@ -1,0 +1,81 @@
+"""The best set of categories of a node: every prefix of their order by target mean."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from lazyforest.engine.counts import score
+from lazyforest.engine.layout import SQUARED_ERROR, jit
+from lazyforest.engine.nodes import Best, is_empty, is_light
+
+INSERTION_SORT = 48  # up to here cheaper than a merge sort and its allocations
+
+
+@jit
+def search_sets(node: Any, search: Any, rules: Any, j: Any, k: Any, best: Any) -> Any:
+    """The best set among the k categories in ``search.categories``; ``search.corner`` holds the missing rows."""
+    if rules.criterion == SQUARED_ERROR:
+        return search_prefixes(node, search, rules, j, k, np.int64(-1), best)
+    present, last = 0, np.int64(0)
+    for c in range(node.total.size):
+        if node.total[c] > 0:
+            present, last = present + 1, np.int64(c)
+    for c in range(node.total.size):
+        if node.total[c] > 0 and (present > 2 or c == last):
+            best = search_prefixes(node, search, rules, j, k, np.int64(c), best)
+    return best
+
+
+@jit
+def sort_by_mean(search: Any, k: Any, c: Any) -> None:
+    """Order the categories by ascending share of class c (regression: by mean), ties by code."""
+    means, order, held = search.means, search.order, search.held
+    for i in range(k):
+        if c < 0:
+            means[i] = float(held[i, 1]) / float(held[i, 0])
+        else:
+            weight = 0
+            for d in range(held.shape[1]):
+                weight += held[i, d]
+            means[i] = float(held[i, c]) / float(weight)
+    if k > INSERTION_SORT:
+        order[:k] = np.argsort(means[:k], kind="mergesort")
+        return
+    for i in range(k):
+        at = i
+        while at > 0 and means[order[at - 1]] > means[i]:
+            order[at] = order[at - 1]
+            at -= 1
+        order[at] = i
+
+
+@jit
+def search_prefixes(node: Any, search: Any, rules: Any, j: Any, k: Any, c: Any, best: Any) -> Any:
+    """Every prefix of the order by class c is a set: without the missing rows, then with them."""
+    sort_by_mean(search, k, c)
+    inside, missing = search.left, search.corner
+    size = inside.size
+    inside[:] = 0
+    any_missing = not is_empty(missing, size)
+    found = 0
+    for p in range(1, k + 1):
+        for d in range(size):
+            inside[d] += search.held[search.order[p - 1], d]
+        for variant in range(2 if any_missing and p < k else 1):
+            if p == k and not any_missing:
+                break
+            for d in range(size):
+                inside[d] += missing[d] if variant == 1 else 0
+            new = score(inside, node.total, rules.criterion, search.f)
+            first = new > best.score or (new == best.score and j < best.column)  # an order's sets are tried in turn
+            if first and not is_light(inside, node, rules.criterion):
+                best, found = Best(new, j, 0, 0, variant == 1, any_missing, p), p
+                for d in range(size):
+                    search.best_left[d] = node.total[d] - inside[d]
+            for d in range(size):
+                inside[d] -= missing[d] if variant == 1 else 0
+    for p in range(found):
+        search.members[p] = search.categories[search.order[p]]
+    return best

@@ -1,0 +1,86 @@
+"""Two classes by entropy, the commonest case, with counts in registers: ten times faster than vectors of counts.
+
+These kernels take unsigned scalars, and arrays rather than the tuples that hold them: each field read from a tuple
+counts a reference, which costs more than a score. ``f`` must hold x log2 x for every count at the node.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from lazyforest.engine.layout import BINS, GROUPS, jit
+
+WIDTH = BINS // GROUPS  # bins of a group; group g has the edges g * WIDTH to (g + 1) * WIDTH
+
+
+@jit
+def score_two(a: Any, b: Any, total_a: Any, total_b: Any, f: Any) -> Any:
+    """The score of a cut with a and b on its invalid side. An empty side scores like no cut."""
+    c, d = total_a - a, total_b - b
+    return (f[a] + f[b] - f[a + b]) + (f[c] + f[d] - f[c + d])
+
+
+@jit
+def highest_edge(sums: Any, missing_a: Any, missing_b: Any, total_a: Any, total_b: Any, f: Any) -> Any:
+    """The highest score of the cuts between groups of bins."""
+    highest = -np.inf
+    for b in range(WIDTH, BINS, WIDTH):
+        one, two = missing_a + np.uint64(sums[b, 0]), missing_b + np.uint64(sums[b, 1])
+        highest = max(highest, score_two(one, two, total_a, total_b, f))
+    return highest
+
+
+@jit
+def open_bins_of_two(
+    sums: Any, missing_a: Any, missing_b: Any, total_a: Any, total_b: Any, f: Any, reach: Any, opened: Any
+) -> Any:
+    """Mark the bins that may hold, or border on, a cut as good as ``reach``; returns how many, and ``reach`` raised."""
+    n_opened, slack = 0, 1e-10 * float(total_a + total_b)
+    for lo in range(0, BINS, WIDTH):
+        hi = min(lo + WIDTH, BINS - 1)
+        a, b = missing_a + np.uint64(sums[lo, 0]), missing_b + np.uint64(sums[lo, 1])
+        c, d = missing_a + np.uint64(sums[hi, 0]), missing_b + np.uint64(sums[hi, 1])
+        if a == c and b == d:
+            continue
+        highest = max(score_two(a, b, total_a, total_b, f), score_two(c, d, total_a, total_b, f))
+        highest = max(highest, score_two(a, d, total_a, total_b, f), score_two(c, b, total_a, total_b, f))
+        if highest < reach - slack - 1e-10 * abs(reach):
+            continue
+        for k in range(lo + 1, hi):
+            c, d = missing_a + np.uint64(sums[k, 0]), missing_b + np.uint64(sums[k, 1])
+            reach = max(reach, score_two(c, d, total_a, total_b, f))
+        least = reach - slack - 1e-10 * abs(reach)
+        start = score_two(a, b, total_a, total_b, f)
+        for k in range(lo + 1, hi + 1):
+            c, d = missing_a + np.uint64(sums[k, 0]), missing_b + np.uint64(sums[k, 1])
+            if a == c and b == d:
+                continue
+            stop = score_two(c, d, total_a, total_b, f)
+            if not opened[k]:
+                highest = max(start, stop)
+                if highest < least:
+                    highest = max(score_two(a, d, total_a, total_b, f), score_two(c, b, total_a, total_b, f))
+                if highest >= least:
+                    opened[k] = True
+                    n_opened += 1
+            a, b, start = c, d, stop
+    return n_opened, reach
+
+
+@jit
+def scan_two(
+    counts: Any, start: Any, stop: Any, a: Any, b: Any, total_a: Any, total_b: Any, f: Any, highest: Any
+) -> Any:
+    """The cuts before counts[start:stop]: the first with the highest score above ``highest``, or -1, and its left."""
+    at, best_a, best_b = -1, a, b
+    for k in range(start, stop):
+        more_a, more_b = np.uint64(counts[k, 0]), np.uint64(counts[k, 1])
+        if more_a + more_b == 0:
+            continue
+        new = score_two(a, b, total_a, total_b, f)
+        if new > highest:
+            highest, at, best_a, best_b = new, k, a, b
+        a, b = a + more_a, b + more_b
+    return highest, at, best_a, best_b
