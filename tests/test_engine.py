@@ -42,7 +42,7 @@ def test_counts(mode, seed):
     row_ids = np.random.default_rng(seed).integers(0, 2**62, 2000)
     drawn = np.empty(len(row_ids), dtype=np.int32)
     for tree in (0, 1, 99):
-        bootstrap.draw_counts(np.uint64(seed), tree, BOOTSTRAPS[mode], row_ids.astype(np.uint64), drawn)
+        bootstrap.counts_of(np.uint64(seed), tree, BOOTSTRAPS[mode], row_ids.astype(np.uint64), drawn)
         expected = reference.bootstrap_counts(reference.Settings(bootstrap=mode, seed=seed), tree, row_ids)
         assert drawn.tolist() == expected.tolist()
 
@@ -128,7 +128,7 @@ def test_bound(criterion, classes):
     for _ in range(200):
         left, inside, right = rng.integers(0, 6, (3, classes))
         total, corner = left + inside + right, np.empty(classes, dtype=np.int64)
-        bound = counts.bound(left, inside, total, corner, CRITERIA[criterion], f)
+        bound = counts.bound(left, 0 * inside, inside, total, corner, CRITERIA[criterion], f)
         for _ in range(10):
             moved = left + rng.integers(0, inside + 1)
             edges = [left, left + inside]  # the cuts at the edges of the bin are scored before
@@ -144,7 +144,8 @@ def test_bound_of_regression():
         weight, y = rng.integers(1, 4, 6), rng.integers(-9, 10, 6)
         held = np.array([weight.sum(), (weight * y).sum(), (weight * y)[y > 0].sum()])
         total = left + held[:2] + right
-        bound = counts.bound(left, held, total, np.empty(2, dtype=np.int64), CRITERIA["squared_error"], f)
+        corner = np.empty(2, dtype=np.int64)
+        bound = counts.bound(left, 0 * held, held, total, corner, CRITERIA["squared_error"], f)
         for _ in range(10):
             some = rng.random(6) < 0.5
             moved = left + np.array([weight[some].sum(), (weight * y)[some].sum()])
