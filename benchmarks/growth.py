@@ -123,7 +123,8 @@ def describe_axes(asked: argparse.Namespace) -> dict[str, str]:
 
 def describe_fixed(axis: str) -> str:
     others = FIXED.get(axis, Point())._asdict()
-    return ", ".join(f"{number:,} {name}" for name, number in others.items() if name != axis)
+    words = {name: "query" if (name, number) == ("queries", 1) else name for name, number in others.items()}
+    return ", ".join(f"{number:,} {words[name]}" for name, number in others.items() if name != axis)
 
 
 def main(arguments: Sequence[str] | None = None) -> None:

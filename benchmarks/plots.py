@@ -109,11 +109,22 @@ def plot_growth(run: dict[str, Any], path: Path) -> None:
             for series in pick(run["series"], axis=axis_name, measure=measure):
                 draw_series(axis, series)
             axis.set(xscale="log", yscale="log", xlabel=axis_name, ylabel=MEASURES[measure])
+            axis.yaxis.set_major_formatter("{x:g}")
+            axis.yaxis.set_minor_formatter(NullFormatter())
+            show_a_decade(axis)
             axis.grid(color="#E5E5E5", zorder=0)
             axis.legend(frameon=False, fontsize=9)
         axes[0][column].set_title(run["axes"][axis_name], fontsize=10)
     figure.savefig(path, dpi=120)
     plt.close(figure)
+
+
+def show_a_decade(axis: Axes) -> None:
+    """Widen what is flat: noise should not look like growth."""
+    low, high = axis.get_ylim()
+    if 0 < low < high < 12 * low:
+        middle = (low * high) ** 0.5
+        axis.set_ylim(middle / 12**0.5, middle * 12**0.5)
 
 
 def draw_series(axis: Axes, series: dict[str, Any]) -> None:

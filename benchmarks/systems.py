@@ -57,7 +57,8 @@ class Ours(System):
     package = OURS
     exact = True
     compiles = True
-    categories = "codes"
+    categories = "native"
+    note = "the data frame as it is"
 
     def __init__(self, algorithm: str) -> None:
         self.algorithm = algorithm
@@ -66,7 +67,7 @@ class Ours(System):
         self.scores_batches = algorithm != "lazy"
 
     def table(self, frame: pd.DataFrame) -> Any:
-        return table_for_ours(frame)
+        return frame
 
     def fit(self, X: Any, y: Array, forest: Forest) -> Any:
         from lazyforest import LazyForestClassifier
@@ -82,15 +83,10 @@ class Ours(System):
         return estimator.fit(X, y)
 
 
-def table_for_ours(frame: pd.DataFrame) -> Any:
-    """What lazyforest is given: codes, while its estimators take numbers only."""
-    return as_codes(frame).astype(np.float64)
-
-
 def encoded_bytes(model: Any) -> int | None:
     """The size of the encoded table that a fitted lazyforest keeps; None for other systems."""
-    table = getattr(model, "_table", None)
-    return sum(part.nbytes for part in table if isinstance(part, np.ndarray)) if table else None
+    forest = getattr(model, "_forest", None)
+    return sum(part.nbytes for part in forest.table if isinstance(part, np.ndarray)) if forest else None
 
 
 class SklearnForest(System):
