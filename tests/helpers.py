@@ -72,7 +72,7 @@ def engine_forest(T, S, settings, algorithm, code_dtype=None):
         part = np.zeros((len(queries), votes.shape[1]), dtype=np.int64)
         task = new_task(table, target_of(T), rules, X[queries], columns)
         for tree in range(settings.n_estimators):
-            record = trimmed(explore_trees(task, tree, tree + 1, part, True))
+            record = trimmed(explore_trees(*task, tree, tree + 1, part, True))
             nodes += [(tree, int(key)) for key in record.keys]
             if rules.algorithm == EAGER:
                 walk(record, X[queries], part)

@@ -79,7 +79,7 @@ def test_children_partition_their_parent(seed):
     T, forest = reference.table(X, y, 3), random_forest(rng, 1, regression=False)._replace(max_depth=None)
     table, queries = encoded(T, X[:1])
     task = new_task(table, target_of(T), rules_of(forest, "eager", 3), queries, np.arange(3))
-    record = trimmed(explore_trees(task, 0, 1, np.zeros((1, 3), dtype=np.int64), True))
+    record = trimmed(explore_trees(*task, 0, 1, np.zeros((1, 3), dtype=np.int64), True))
     for node, held in zip(record.nodes, record.held, strict=True):
         if node[LEFT] != NONE:
             assert node[ROWS] == record.nodes[node[LEFT], ROWS] + record.nodes[node[RIGHT], ROWS]

@@ -112,7 +112,7 @@ def explain_row(forest: Forest, columns: list[Column], X: Array, say: Callable[[
     task = new_task(forest.table, forest.target, forest.rules._replace(algorithm=BATCHED), x, usable)
     paths = []
     for tree in range(forest.n_estimators):
-        record = trimmed(explore_trees(task, tree, tree + 1, no_votes(forest, x), True))
+        record = trimmed(explore_trees(*task, tree, tree + 1, no_votes(forest, x), True))
         steps, leaf = describe_path(record, x[0], columns)
         vote = say(record.votes[record.nodes[leaf, VOTE]])
         paths.append(Path(tree, steps, vote, int(record.nodes[leaf, ROWS])))

@@ -325,7 +325,8 @@ def leaf_vote(T: Training, rows: Array, counts: Array, settings: Settings) -> Ar
         return np.array([np.rint(float(held[1]) / float(held[0]) * settings.mean_unit), 1], dtype=np.int64)
     if settings.voting == "soft":
         return np.rint(held / float(held.sum()) * SOFT_UNIT).astype(np.int64)
-    return (np.arange(len(held)) == np.argmax(held)).astype(np.int64)
+    winner: Array = (np.arange(len(held)) == np.argmax(held)).astype(np.int64)
+    return winner
 
 
 def is_valid(condition: Condition, X: Array) -> Array:

@@ -72,9 +72,9 @@ def explore_some(forest: Forest, X: Array, columns: Array, trees: range) -> Answ
     votes = no_votes(forest, X)
     kept: list[Record] = []
     if forest.rules.algorithm == EAGER:
-        kept = [trimmed(explore_trees(task, tree, tree + 1, votes, True)) for tree in trees]
+        kept = [trimmed(explore_trees(*task, tree, tree + 1, votes, True)) for tree in trees]
     else:
-        explore_trees(task, trees.start, trees.stop, votes, False)
+        explore_trees(*task, trees.start, trees.stop, votes, False)
     costs = task.bag.costs
     size = total_bytes((task.bag, task.search, task.small, votes))
     return Answer(votes, Costs(int(costs[NODES]), int(costs[ROWS_SCANNED]), int(costs[STACK_WORDS]), size), kept)

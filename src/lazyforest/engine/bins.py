@@ -18,6 +18,7 @@ from lazyforest.engine.counts import bound, score
 from lazyforest.engine.layout import BINS, GROUPS, SQUARED_ERROR, inlined, jit
 from lazyforest.engine.nodes import NUMBER, Best, add, comes_first, inspect, is_empty, is_light, no_condition
 from lazyforest.engine.sets import search_sets
+from lazyforest.engine.sorting import sort_words
 from lazyforest.engine.two import WIDTH, highest_edge, open_bins_of_two, scan_two, score_two
 
 
@@ -98,10 +99,10 @@ def score_groups(node: Any, search: Any, rules: Any, slot: Any) -> Any:
             below += sums[b, c]
             sums[b, c] = below
     if node.two:
-        a, b = np.uint64(total[0]), np.uint64(total[1])
-        highest = highest_edge(sums, np.uint64(0), np.uint64(0), a, b, f)
+        highest = highest_edge(sums, np.uint64(0), np.uint64(0), np.uint64(total[0]), np.uint64(total[1]), f)
         if any_missing:
-            highest = max(highest, highest_edge(sums, np.uint64(missing[0]), np.uint64(missing[1]), a, b, f))
+            one, two = np.uint64(missing[0]), np.uint64(missing[1])
+            highest = max(highest, highest_edge(sums, one, two, np.uint64(total[0]), np.uint64(total[1]), f))
         return highest
     highest = -np.inf
     for variant in range(2 if any_missing else 1):
@@ -146,7 +147,7 @@ def search_column(
     sums, missing, opened, total = search.histogram[slot], search.missing[slot], search.opened, node.total
     any_missing = not is_empty(missing, total.size)
     reach = max(reach, best.score) if node.least == 0.0 else -np.inf
-    n_opened = 0
+    n_opened = np.int64(0)
     opened[:] = False
     for variant in range(2 if any_missing else 1):
         if node.two:
@@ -261,7 +262,7 @@ def sort_fine(node: Any, table: Any, target: Any, search: Any, rules: Any, j: An
         r = rows[i]
         words[n] = (np.uint64(codes[r]) << np.uint64(32)) | np.uint64(r)
         n += opened[coarse[r, j]]
-    words[:n].sort()
+    sort_words(words, search.spare, search.places, n, np.uint64(32), first_code[BINS])
     at, used = 0, 0
     for b in range(1, BINS):
         if not opened[b]:
@@ -309,7 +310,7 @@ def search_opened(
                 inside[c] = np.int64(sums[b, c]) - np.int64(sums[b - 1, c]) if exact else fine[k, c]
             if is_empty(inside, size):
                 continue
-            code = k if exact else fine_codes[k]
+            code = np.int64(k) if exact else np.int64(fine_codes[k])
             if some:
                 new = score(left, total, criterion, f)
                 if new >= best.score and comes_first(new, j, code, best) and not is_light(left, node, criterion):
@@ -383,11 +384,11 @@ def search_categories(node: Any, table: Any, target: Any, search: Any, rules: An
             gone[c] = histogram[0, c]
         return search_sets(node, search, rules, j, k, best)
     n, codes, rows, y, weight = node.hi - node.lo, table.codes[j], node.rows, target.y, search.weight
-    words = search.words[:n]
+    words = search.words
     for i in range(n):
         r = rows[node.lo + i]
         words[i] = (np.uint64(codes[r]) << np.uint64(32)) | np.uint64(r)
-    words.sort()
+    sort_words(words, search.spare, search.places, n, np.uint64(32), table.first_code[j, BINS])
     regression = rules.criterion == SQUARED_ERROR
     gone[:] = 0
     last = np.uint64(0)

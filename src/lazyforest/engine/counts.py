@@ -147,6 +147,5 @@ def separable_bound(left: Any, below: Any, above: Any, total: Any, criterion: An
     if criterion == ENTROPY:
         middle = min(max(whole // 2, lowest), highest)
         return known - look_up(middle, f) - look_up(whole - middle, f)
-    return min(squares_left / float(max(lowest, 1)), float(highest)) + min(
-        squares_right / float(max(whole - highest, 1)), float(whole - lowest)
-    )
+    most_left = min(squares_left / max(float(lowest), 1.0), float(highest))
+    return most_left + min(squares_right / max(float(whole - highest), 1.0), float(whole - lowest))

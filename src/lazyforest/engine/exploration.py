@@ -67,6 +67,7 @@ class Bag(NamedTuple):
     stack: Array  # (depth + 2, 7): frames but for their keys
     keys: Array  # (depth + 2,)
     block: Array  # (2,): the sorted lists hold rows[block[0]:block[1]]
+    size: Array  # (1,): how many rows have a weight
     least: Array  # (1,): what each side of a condition has to weigh
     total: Array  # (statistics,)
     vote: Array
@@ -74,7 +75,7 @@ class Bag(NamedTuple):
 
 
 class Task(NamedTuple):
-    """All that one thread needs to explore trees."""
+    """All that one thread needs to explore trees: the first arguments of ``explore_trees``."""
 
     table: Table
     target: Target
@@ -104,6 +105,7 @@ def new_task(table: Table, target: Target, rules: Rules, X: Array, columns: Arra
         stack=np.empty((depth, 7), dtype=np.int64),
         keys=np.empty(depth, dtype=np.uint64),
         block=np.zeros(2, dtype=np.int64),
+        size=np.zeros(1, dtype=np.int64),
         least=np.empty(1),
         total=np.empty(size, dtype=np.int64),
         vote=np.empty(size, dtype=np.int64),
@@ -135,45 +137,64 @@ def cast(total: Any, rules: Any, vote: Any) -> None:
         vote[most] = 1
 
 
-@inlined
-def sum_up(node: Any, target: Any, search: Any, bag: Any) -> Any:
-    """The node's statistics into ``node.total``; returns its size and whether all targets are equal."""
-    total, y, weight = node.total, target.y, search.weight
+@jit
+def sum_classes(rows: Any, lo: Any, hi: Any, y: Any, weight: Any, total: Any) -> Any:
+    """Weight per class into ``total``; returns whether there is only one class."""
     total[:] = 0
-    size, pure = np.int64(0), True
-    for i in range(node.lo, node.hi):
-        r = node.rows[i]
-        if target.n_classes == 0:
-            total[0] += weight[r]
-            total[1] += np.int64(weight[r]) * np.int64(y[r])
-            pure &= y[r] == y[node.rows[node.lo]]
-        else:
-            total[y[r]] += weight[r]
-        if not target.weights_are_sizes:
-            size += np.int64(bag.counts[r]) * target.multiplicity[r]
-    if target.n_classes > 0:
-        classes = 0
-        for c in range(total.size):
-            classes += total[c] > 0
-        pure = classes < 2
+    for i in range(lo, hi):
+        total[y[rows[i]]] += weight[rows[i]]
+    classes = 0
+    for c in range(total.size):
+        classes += total[c] > 0
+    return classes < 2
+
+
+@jit
+def sum_targets(rows: Any, lo: Any, hi: Any, y: Any, weight: Any, total: Any) -> Any:
+    """Weight and weighted sum into ``total``; returns whether all targets are equal."""
+    total[:] = 0
+    pure = True
+    for i in range(lo, hi):
+        r = rows[i]
+        total[0] += weight[r]
+        total[1] += np.int64(weight[r]) * np.int64(y[r])
+        pure &= y[r] == y[rows[lo]]
+    return pure
+
+
+@jit
+def sum_sizes(rows: Any, lo: Any, hi: Any, counts: Any, multiplicity: Any) -> Any:
+    size = np.int64(0)
+    for i in range(lo, hi):
+        size += np.int64(counts[rows[i]]) * multiplicity[rows[i]]
+    return size
+
+
+@inlined
+def sum_up(node: Any, target: Any, weight: Any, counts: Any) -> Any:
+    """The node's statistics into ``node.total``; returns its size and whether all targets are equal."""
+    if target.n_classes == 0:
+        pure = sum_targets(node.rows, node.lo, node.hi, target.y, weight, node.total)
+    else:
+        pure = sum_classes(node.rows, node.lo, node.hi, target.y, weight, node.total)
     if target.weights_are_sizes:
-        size = weight_of(total, SQUARED_ERROR if target.n_classes == 0 else 0)
+        size = weight_of(node.total, SQUARED_ERROR if target.n_classes == 0 else ENTROPY)
+    else:
+        size = sum_sizes(node.rows, node.lo, node.hi, counts, target.multiplicity)
     return size, pure
 
 
-@inlined
-def draw_bag(tree: Any, target: Any, search: Any, bag: Any, rules: Any) -> Any:
-    """Draw the bootstrap of a tree; returns how many rows have a weight."""
-    draw_counts(rules.seed, tree, rules.bootstrap, target.row_ids, bag.counts)
+@jit
+def weigh_bag(counts: Any, row_weight: Any, weight: Any, drawn: Any) -> Any:
+    """The weight of every row in this bootstrap, and the rows that have one; returns their number and total weight."""
     n, total = 0, np.int64(0)
-    for r in range(bag.counts.size):
-        w = np.int64(bag.counts[r]) * target.weight[r]
+    for r in range(counts.size):
+        w = np.int64(counts[r]) * row_weight[r]
         total += w
-        search.weight[r] = w
-        bag.drawn[n] = r
+        weight[r] = w
+        drawn[n] = r
         n += w > 0
-    bag.least[0] = rules.min_weight_fraction_leaf * float(total)
-    return n
+    return n, total
 
 
 @inlined
@@ -192,9 +213,8 @@ def pop(bag: Any, top: Any) -> Any:
 
 
 @inlined
-def enter(task: Any, frame: Any) -> Any:
+def enter(bag: Any, small: Any, frame: Any) -> Any:
     """The node of a frame: its rows are those of ``bag.rows`` or, inside a block, those of its lists."""
-    bag, small = task.bag, task.small
     rows, lo, none = bag.rows, frame.lo, np.int64(0)
     if bag.block[0] <= frame.lo < bag.block[1]:
         unordered, row, start = small.lists[small.lists.shape[0] - 1], small.row, bag.block[0]
@@ -205,121 +225,147 @@ def enter(task: Any, frame: Any) -> Any:
 
 
 @inlined
-def choose(task: Any, frame: Any, node: Any) -> Any:
+def choose(table: Any, target: Any, rules: Any, search: Any, small: Any, block: Any, frame: Any, node: Any) -> Any:
     """The best condition of a node that is not a leaf."""
-    bag, small, rules = task.bag, task.small, task.rules
     shift = np.int64(0)
     if rules.criterion == SQUARED_ERROR:  # targets about the mean, rounded down
         shift = node.total[1] // node.total[0]
         node.total[1] -= shift * node.total[0]
     weight = weight_of(node.total, rules.criterion)
-    two = rules.criterion == ENTROPY and node.total.size == 2 and weight < task.search.f.size and node.least == 0.0
+    two = rules.criterion == ENTROPY and node.total.size == 2 and weight < search.f.size and node.least == 0.0
     node = Node(node.rows, node.lo, node.hi, node.total, weight, shift, node.least, two, node.key)
     n = frame.hi - frame.lo
     if n > BLOCK:
-        return search_large(node, task.table, task.target, task.search, rules)
+        return search_large(node, table, target, search, rules)
     listed = small.lists.shape[0] > 1
-    if not bag.block[0] <= frame.lo < bag.block[1]:
-        open_block(node, task.table, task.target, task.search, small)
+    if not block[0] <= frame.lo < block[1]:
+        open_block(node, table, target, search, small)
         if listed:
-            bag.block[0], bag.block[1] = frame.lo, frame.hi
-    at = frame.lo - bag.block[0] if listed else np.int64(0)
-    return search_small(node, task.table, task.search, small, rules, listed, at, at + n)
+            block[0], block[1] = frame.lo, frame.hi
+    at = frame.lo - block[0] if listed else np.int64(0)
+    return search_small(node, table, search, small, rules, listed, at, at + n)
 
 
 @inlined
-def part(task: Any, frame: Any, condition: Any, want_left: Any, want_right: Any) -> Any:
+def part(codes: Any, columns: Any, small: Any, bag: Any, frame: Any, condition: Any, want_right: Any) -> Any:
     """Part the training rows of a node; returns the middle."""
-    bag, codes = task.bag, task.table.codes[condition.column]
     start = bag.block[0]
     if start <= frame.lo < bag.block[1]:
         lo, hi = frame.lo - start, frame.hi - start
-        return start + part_lists(task.small, lo, hi, task.search.columns, codes, condition, bag.member)
+        return start + part_lists(small, lo, hi, columns, codes, condition, bag.member)
     return part_rows(bag.rows, frame.lo, frame.hi, bag.spare, codes, condition, bag.member, want_right)
 
 
 @inlined
-def words_below(task: Any, frame: Any, bag_rows: Any, kept: Any) -> Any:
+def words_below(algorithm: Any, frame: Any, bag_rows: Any, kept: Any) -> Any:
     """Row indices that the listing holds once it has entered a child of ``kept`` rows."""
     rows = frame.hi - frame.lo
-    if task.rules.algorithm == EAGER:
+    if algorithm == EAGER:
         return frame.words + rows  # both sides are held until both are grown
-    if task.rules.algorithm == LAZY:
+    if algorithm == LAZY:
         return bag_rows + (rows if frame.depth > 0 else 0) + kept  # the bag, the rows before and after the filter
     return frame.words + (frame.q_hi - frame.q_lo) + kept
 
 
 @inlined
-def go_down(task: Any, frame: Any, condition: Any, at: Any, top: Any, bag_rows: Any) -> Any:
+def go_down(
+    table: Any,
+    algorithm: Any,
+    X: Any,
+    columns: Any,
+    small: Any,
+    bag: Any,
+    frame: Any,
+    condition: Any,
+    at: Any,
+    top: Any,
+) -> Any:
     """Part queries, then rows, and push the sides that are wanted, the invalid one on top."""
-    bag, rules = task.bag, task.rules
-    q_mid = part_queries(bag.queries, frame.q_lo, frame.q_hi, bag.spare_queries, task.X, condition, bag.member)
-    both = rules.algorithm == EAGER
+    q_mid = part_queries(bag.queries, frame.q_lo, frame.q_hi, bag.spare_queries, X, condition, bag.member)
+    both, bag_rows = algorithm == EAGER, bag.size[0]
     want_left, want_right = both or q_mid > frame.q_lo, both or frame.q_hi > q_mid
-    mid = part(task, frame, condition, want_left, want_right)
+    mid = part(table.codes[condition.column], columns, small, bag, frame, condition, want_right)
     parent, depth = 2 * at, frame.depth + 1
     if want_right:
-        words = words_below(task, frame, bag_rows, frame.hi - mid)
+        words = words_below(algorithm, frame, bag_rows, frame.hi - mid)
         key = mix(frame.key, CHILD + np.uint64(1))
         top = push(bag, top, Frame(mid, frame.hi, q_mid, frame.q_hi, depth, parent + 1, words, key))
     if want_left:
-        words = words_below(task, frame, bag_rows, mid - frame.lo)
+        words = words_below(algorithm, frame, bag_rows, mid - frame.lo)
         top = push(bag, top, Frame(frame.lo, mid, frame.q_lo, q_mid, depth, parent, words, mix(frame.key, CHILD)))
     return top
 
 
 @inlined
-def start(task: Any, tree: Any, group: Any, n: Any) -> Any:
+def start(algorithm: Any, bag: Any, key: Any, group: Any) -> Any:
     """Put the root on the stack: for all queries, for one (lazy), for none (eager)."""
-    bag, algorithm, queries = task.bag, task.rules.algorithm, task.X.shape[0]
+    n, queries = bag.size[0], bag.queries.size
     bag.rows[:n] = bag.drawn[:n]
     bag.block[:] = 0
     q_lo, q_hi = (group, group + 1) if algorithm == LAZY else (0, queries if algorithm == BATCHED else 0)
     words = n + (queries if algorithm == BATCHED else 0)
-    return push(bag, 0, Frame(0, n, q_lo, q_hi, 0, -1, words, root_key(task.rules.seed, tree)))
+    return push(bag, 0, Frame(0, n, q_lo, q_hi, 0, -1, words, key))
 
 
 @entry
-def explore_trees(task: Any, first: Any, last: Any, votes: Any, recording: Any) -> Any:
+def explore_trees(
+    table: Any,
+    target: Any,
+    rules: Any,
+    X: Any,
+    search: Any,
+    small: Any,
+    bag: Any,
+    first: Any,
+    last: Any,
+    votes: Any,
+    recording: Any,
+) -> Any:
     """Explore some trees and add the votes that their leaves cast; returns every node opened, if recording."""
-    bag, rules, search = task.bag, task.rules, task.search
     record = new_record(bag.vote.size)
-    groups = max(task.X.shape[0], 1) if rules.algorithm == LAZY else 1
-    n = 0
+    algorithm, criterion, costs, member, vote = rules.algorithm, rules.criterion, bag.costs, bag.member, bag.vote
+    groups = max(X.shape[0], 1) if algorithm == LAZY else 1
     for turn in range((last - first) * groups):
         tree, group = first + turn // groups, turn % groups
         if group == 0:
-            n = draw_bag(tree, task.target, search, bag, rules)
-            for q in range(task.X.shape[0]):
+            draw_counts(rules.seed, tree, rules.bootstrap, target.row_ids, bag.counts)
+            bag.size[0], total = weigh_bag(bag.counts, target.weight, search.weight, bag.drawn)
+            bag.least[0] = rules.min_weight_fraction_leaf * float(total)
+            for q in range(X.shape[0]):
                 bag.queries[q] = q
-        top = start(task, tree, group, n)
+        top = start(algorithm, bag, root_key(rules.seed, tree), group)
         while top > 0:
             top -= 1
             frame = pop(bag, top)
-            node = enter(task, frame)
-            size, pure = sum_up(node, task.target, search, bag)
-            cast(node.total, rules, bag.vote)
+            node = enter(bag, small, frame)
+            size, pure = sum_up(node, target, search.weight, bag.counts)
+            cast(node.total, rules, vote)
             at = record.used[0]
             if recording:
                 record = note_node(record, frame.parent, frame.hi - frame.lo, node.total, frame.key)
-            bag.costs[NODES] += 1
-            bag.costs[STACK_WORDS] = max(bag.costs[STACK_WORDS], frame.words)
+            costs[NODES] += 1
+            costs[STACK_WORDS] = max(costs[STACK_WORDS], frame.words)
             best = Best(0.0, -1, 0, 0, False, False, NUMBER)
             if frame.depth < rules.max_depth and size >= rules.min_samples_split and not pure:
-                bag.costs[ROWS_SCANNED] += frame.hi - frame.lo
-                best = choose(task, frame, node)
+                costs[ROWS_SCANNED] += frame.hi - frame.lo
+                best = choose(table, target, rules, search, small, bag.block, frame, node)
             if best.column < 0:
-                for i in range(frame.q_lo, frame.q_hi):
-                    for c in range(bag.vote.size):
-                        votes[bag.queries[i], c] += bag.vote[c]
+                add_votes(votes, bag.queries, frame.q_lo, frame.q_hi, vote)
                 if recording:
-                    record = note_leaf(record, at, bag.vote)
+                    record = note_leaf(record, at, vote)
                 continue
-            condition = settle(node.total, task.table, best, search, bag.member, rules.criterion)
-            members = search.members[: max(best.n_members, 0)]
+            n_members = max(best.n_members, 0)
+            condition = settle(node.total, table, best, search.members, search.best_left, member, criterion)
             if recording:
-                record = note_condition(record, at, condition, members)
-            top = go_down(task, frame, condition, at, top, n)
-            for p in range(members.size):
-                bag.member[members[p]] = False
+                record = note_condition(record, at, condition, n_members, member)
+            top = go_down(table, algorithm, X, search.columns, small, bag, frame, condition, at, top)
+            for p in range(n_members):
+                member[search.members[p]] = False
     return record
+
+
+@jit
+def add_votes(votes: Any, queries: Any, lo: Any, hi: Any, vote: Any) -> None:
+    for i in range(lo, hi):
+        for c in range(vote.size):
+            votes[queries[i], c] += vote[c]

@@ -11,9 +11,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from lazyforest.engine.counts import score
-from lazyforest.engine.layout import BLOCK, ROW, SQUARED_ERROR, Array, Table, Target, inlined, jit
+from lazyforest.engine.layout import BINS, BLOCK, ROW, SQUARED_ERROR, Array, Table, Target, inlined, jit
 from lazyforest.engine.nodes import NUMBER, Best, add, comes_first, inspect, is_light, no_condition
 from lazyforest.engine.sets import search_sets
+from lazyforest.engine.sorting import sort_words
 from lazyforest.engine.two import score_two
 
 LOCAL, SHIFT = 0xFFFF, 16  # a word of a list: (code among those listed) << SHIFT | local row number
@@ -50,7 +51,8 @@ def search_small(node: Any, table: Any, search: Any, small: Any, rules: Any, lis
     for i in range(count):
         j = search.inspected[i]
         if not listed:
-            sort_column(table.codes[j], search.words, small.row, small.lists[0], hi)
+            most = table.first_code[j, BINS]
+            sort_column(table.codes[j], most, search.words, search.spare, search.places, small.row, small.lists[0], hi)
         words = small.lists[j if listed else 0]
         if (words[lo] >> SHIFT) == (words[hi - 1] >> SHIFT):
             continue
@@ -74,17 +76,19 @@ def open_block(node: Any, table: Any, target: Any, search: Any, small: Any) -> N
         row[i], weight[i], y[i] = r, search.weight[r], target.y[r]
     if lists.shape[0] > 1:
         for k in range(columns.size):
-            sort_column(table.codes[columns[k]], search.words, row, lists[columns[k]], n)
+            j = columns[k]
+            most = table.first_code[j, BINS]
+            sort_column(table.codes[j], most, search.words, search.spare, search.places, row, lists[j], n)
         for i in range(n):
             lists[lists.shape[0] - 1, i] = i
 
 
 @jit
-def sort_column(codes: Any, words: Any, row: Any, out: Any, n: Any) -> None:
+def sort_column(codes: Any, most: Any, words: Any, spare: Any, places: Any, row: Any, out: Any, n: Any) -> None:
     """Write a list: the block's rows in the order of a column. Codes are counted anew: 0 missing, 1, 2..."""
     for i in range(n):
         words[i] = (np.uint64(codes[row[i]]) << np.uint64(SHIFT)) | np.uint64(i)
-    words[:n].sort()
+    sort_words(words, spare, places, n, np.uint64(SHIFT), most)
     last, dense = np.uint64(0), np.uint32(0)
     for i in range(n):
         code = words[i] >> np.uint64(SHIFT)
@@ -128,7 +132,7 @@ def scan_list_of_two(
             last = word >> SHIFT
             new = score_two(a, b, total_a, total_b, f)
             if new > highest:
-                highest, at, best_a, best_b = new, i, a, b
+                highest, at, best_a, best_b = new, np.int64(i), a, b
         local = word & LOCAL
         w, c = np.uint64(weight[local]), np.uint64(y[local])
         b += w * c

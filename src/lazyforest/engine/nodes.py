@@ -21,6 +21,7 @@ from lazyforest.engine.layout import (
     Target,
     jit,
 )
+from lazyforest.engine.sorting import sort_order
 
 NUMBER = -1  # in place of a number of members
 
@@ -70,11 +71,14 @@ class Search(NamedTuple):
     best_left: Array  # (statistics,)
     columns: Array  # the columns that may be used, ascending
     inspected: Array  # the columns that this node looks at
-    words: Array  # uint64, to be sorted
+    words: Array  # (rows,) uint64, to be sorted
+    spare: Array  # (rows,) uint64
+    places: Array  # (256,)
     categories: Array  # the codes present at the node
     held: Array  # (categories, statistics)
     means: Array
     order: Array
+    spare_order: Array
     members: Array
 
 
@@ -105,10 +109,13 @@ def new_search(table: Table, target: Target, weight: Array, f: Array, columns: A
         columns=columns,
         inspected=np.empty(m, dtype=np.int64),
         words=np.empty(max(BLOCK, n), dtype=np.uint64),
+        spare=np.empty(max(BLOCK, n), dtype=np.uint64),
+        places=np.empty(256, dtype=np.int64),
         categories=np.empty(categories, dtype=np.int64),
         held=np.empty((categories, statistics), dtype=np.int64),
         means=np.empty(categories),
-        order=np.empty(categories, dtype=np.int64),
+        order=np.empty(max(categories, m), dtype=np.int64),
+        spare_order=np.empty(categories, dtype=np.int64),
         members=np.empty(categories, dtype=np.int64),
     )
 
@@ -170,19 +177,24 @@ def inspect(node: Any, table: Any, search: Any, rules: Any) -> Any:
     if rules.max_features >= m:
         search.inspected[:m] = search.columns
         return m
-    tickets = np.empty(m, dtype=np.uint64)
+    columns, inspected, order, rows = search.columns, search.inspected, search.order, node.rows
+    tickets, chosen = np.empty(m, dtype=np.uint64), np.zeros(m, dtype=np.bool_)
     for k in range(m):
-        tickets[k] = mix(node.key, TICKET + np.uint64(search.columns[k]))
-    order = np.argsort(tickets, kind="mergesort")
+        tickets[k] = mix(node.key, TICKET + np.uint64(columns[k]))
+    sort_order(tickets, order, inspected, m)
     count, splittable = 0, False
     while count < m and (count < rules.max_features or not splittable):
-        j = search.columns[order[count]]
-        search.inspected[count] = j
+        chosen[order[count]] = True
+        codes = table.codes[columns[order[count]]]
         count += 1
-        code = table.codes[j, node.rows[node.lo]]
+        code = codes[rows[node.lo]]
         for i in range(node.lo + 1, node.hi):
             if splittable:
                 break
-            splittable = table.codes[j, node.rows[i]] != code
-    search.inspected[:count].sort()
+            splittable = codes[rows[i]] != code
+    at = 0
+    for k in range(m):
+        if chosen[k]:
+            inspected[at] = columns[k]
+            at += 1
     return count

@@ -47,18 +47,18 @@ def midpoint(lower: Any, upper: Any) -> Any:
 
 
 @inlined
-def settle(total: Any, table: Any, best: Any, search: Any, member: Any, criterion: Any) -> Any:
+def settle(total: Any, table: Any, best: Any, members: Any, best_left: Any, member: Any, criterion: Any) -> Any:
     """Give the condition its threshold and a side for missing values; mark the members of a set."""
     is_set = best.n_members != NUMBER
     for p in range(best.n_members if is_set else 0):
-        member[search.members[p]] = True
+        member[members[p]] = True
     threshold = -np.inf
     if not is_set and best.lower > 0:
         start = table.value_start[best.column] - 1
         threshold = midpoint(table.values[start + best.lower], table.values[start + best.cut])
     missing_is_valid = best.missing_is_valid
     if not best.any_missing:  # the heavier side
-        invalid = weight_of(search.best_left, criterion)
+        invalid = weight_of(best_left, criterion)
         missing_is_valid = weight_of(total, criterion) - invalid > invalid
     return Condition(best.column, best.cut, threshold, missing_is_valid, is_set)
 

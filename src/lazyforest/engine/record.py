@@ -38,7 +38,19 @@ def new_record(statistics: Any) -> Any:
 
 @jit
 def doubled(array: Any) -> Any:
-    return np.concatenate((array, np.empty_like(array)))
+    larger = np.empty(2 * array.size, dtype=array.dtype)
+    for i in range(array.size):
+        larger[i] = array[i]
+    return larger
+
+
+@jit
+def doubled_rows(array: Any) -> Any:
+    larger = np.empty((2 * array.shape[0], array.shape[1]), dtype=array.dtype)
+    for i in range(array.shape[0]):
+        for k in range(array.shape[1]):
+            larger[i, k] = array[i, k]
+    return larger
 
 
 @jit
@@ -47,10 +59,10 @@ def note_node(record: Any, parent: Any, rows: Any, held: Any, key: Any) -> Any:
     at = record.used[0]
     if at == record.nodes.shape[0]:
         record = Record(
-            doubled(record.nodes),
+            doubled_rows(record.nodes),
             doubled(record.keys),
             doubled(record.thresholds),
-            doubled(record.held),
+            doubled_rows(record.held),
             record.members,
             record.votes,
             record.used,
@@ -67,7 +79,7 @@ def note_node(record: Any, parent: Any, rows: Any, held: Any, key: Any) -> Any:
 @jit
 def note_leaf(record: Any, at: Any, vote: Any) -> Any:
     leaf = record.used[2]
-    votes = doubled(record.votes) if leaf == record.votes.shape[0] else record.votes
+    votes = doubled_rows(record.votes) if leaf == record.votes.shape[0] else record.votes
     votes[leaf] = vote
     record.nodes[at, VOTE] = leaf
     record.used[2] += 1
@@ -75,18 +87,21 @@ def note_leaf(record: Any, at: Any, vote: Any) -> Any:
 
 
 @jit
-def note_condition(record: Any, at: Any, condition: Any, members: Any) -> Any:
+def note_condition(record: Any, at: Any, condition: Any, n_members: Any, member: Any) -> Any:
     node = record.nodes[at]
     node[COLUMN], node[CUT], node[MISSING_IS_VALID] = condition.column, condition.cut, condition.missing_is_valid
     record.thresholds[at] = condition.threshold
     if not condition.is_set:
         return record
     lo, pool = record.used[1], record.members
-    while pool.size < lo + members.size:
+    while pool.size < lo + n_members:
         pool = doubled(pool)
-    node[MEMBERS_LO], node[MEMBERS_HI] = lo, lo + members.size
-    pool[lo : lo + members.size] = np.sort(members)
-    record.used[1] += members.size
+    node[MEMBERS_LO], node[MEMBERS_HI] = lo, lo + n_members
+    for code in range(member.size):
+        if member[code]:
+            pool[lo] = code
+            lo += 1
+    record.used[1] = lo
     return Record(record.nodes, record.keys, record.thresholds, record.held, pool, record.votes, record.used)
 
 

@@ -9,8 +9,7 @@ import numpy as np
 from lazyforest.engine.counts import score
 from lazyforest.engine.layout import SQUARED_ERROR, jit
 from lazyforest.engine.nodes import Best, is_empty, is_light
-
-INSERTION_SORT = 48  # up to here cheaper than a merge sort and its allocations
+from lazyforest.engine.sorting import sort_order
 
 
 @jit
@@ -40,15 +39,7 @@ def sort_by_mean(search: Any, k: Any, c: Any) -> None:
             for d in range(held.shape[1]):
                 weight += held[i, d]
             means[i] = float(held[i, c]) / float(weight)
-    if k > INSERTION_SORT:
-        order[:k] = np.argsort(means[:k], kind="mergesort")
-        return
-    for i in range(k):
-        at = i
-        while at > 0 and means[order[at - 1]] > means[i]:
-            order[at] = order[at - 1]
-            at -= 1
-        order[at] = i
+    sort_order(means, order, search.spare_order, k)
 
 
 @jit
