@@ -120,13 +120,11 @@ def blanked(run: dict[str, Any]) -> list[str]:
     rows = [[result["model"], percent(result), f"{result['seconds']:.0f}"] for result in results]
     folds = run["settings"]["blank_folds"]
     lines = ["## Adult, 30% of the cells of the queries emptied at random\n"]
+    lines += [f"{results[0]['rows']:,} queries ({folds} of ten folds); the training rows keep their cells."]
     lines += [
-        f"The training rows are as they are. {results[0]['rows']:,} queries ({folds} of ten folds). `reduced` answers each"
+        "`reduced` answers each query without the columns that it misses, `route` sends a missing value to the side"
     ]
-    lines += [
-        "query without the columns that it misses, `route` sends a missing value to the side learned or the heavier"
-    ]
-    lines += ["one, as scikit-learn does. Imputed: the most frequent category and the median.\n"]
+    lines += ["learned or the heavier one, as scikit-learn does. Imputed: the most frequent category and the median.\n"]
     return [*lines, markdown(["", "percent right", "wall s"], rows)]
 
 

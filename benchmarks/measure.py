@@ -51,6 +51,9 @@ class Lap(NamedTuple):
     def plus(self, other: Lap) -> Lap:
         return Lap(self.wall + other.wall, self.cpu + other.cpu)
 
+    def times(self, factor: float) -> Lap:
+        return Lap(self.wall * factor, self.cpu * factor)
+
 
 class Call(NamedTuple):
     fit: Lap
@@ -66,7 +69,7 @@ class Call(NamedTuple):
 
 
 class OverBudget(Exception):
-    def __init__(self, estimate: float) -> None:
+    def __init__(self, estimate: Lap) -> None:
         self.estimate = estimate
 
 
@@ -114,12 +117,12 @@ def measure(spec: Spec) -> dict[str, Any]:
     try:
         estimate = estimate_call(system, X, y, splits, spec)
     except OverBudget as over:
-        return {"status": OVER, "estimate": over.estimate, "first_call": first._asdict()}
+        return {"status": OVER, "estimate": over.estimate._asdict(), "first_call": first._asdict()}
     calls = repeat_call(system, X, y, splits, spec)
     accuracy, scored = score(system, X, y, splits, calls[-1])
     return {
         "status": OK,
-        "estimate": estimate,
+        "estimate": estimate._asdict(),
         "first_call": first._asdict(),
         "calls": len(calls),
         **best(calls),
@@ -133,18 +136,18 @@ def measure(spec: Spec) -> dict[str, Any]:
     }
 
 
-def estimate_call(system: Any, X: Any, y: Any, splits: list[Any], spec: Spec) -> float:
-    """Wall seconds that a call will take, from a few trees of the first split. Raises if that is over budget."""
+def estimate_call(system: Any, X: Any, y: Any, splits: list[Any], spec: Spec) -> Lap:
+    """What a call will take, from a few trees of the first split. Raises if that is over budget."""
     from benchmarks.systems import Forest
 
     probe = Forest(min(PROBE_TREES, spec.trees), spec.threads)
     scale = spec.trees / probe.trees * len(splits)
-    seconds = run(system, X, y, splits[:1], probe).total().wall
-    if seconds * scale > spec.budget and system.compiles:  # perhaps just now, for the kind of this table
-        seconds = min(seconds, run(system, X, y, splits[:1], probe).total().wall)
-    if seconds * scale > spec.budget:
-        raise OverBudget(seconds * scale)
-    return seconds * scale
+    estimate = run(system, X, y, splits[:1], probe).total().times(scale)
+    if estimate.wall > spec.budget and system.compiles:  # perhaps just now, for the kind of this table
+        estimate = run(system, X, y, splits[:1], probe).total().times(scale)
+    if estimate.wall > spec.budget:
+        raise OverBudget(estimate)
+    return estimate
 
 
 def repeat_call(system: Any, X: Any, y: Any, splits: list[Any], spec: Spec) -> list[Call]:

@@ -76,7 +76,9 @@ def draw_cell(axis: Axes, cell: dict[str, Any], line: int) -> None:
     if cell["status"] == OK:
         axis.scatter(cpu(cell), line, s=size, color=colour, marker=shape, zorder=3)
     elif cell["status"] == OVER and cell.get("estimate"):
-        axis.scatter(cell["estimate"], line, s=size, facecolors="none", edgecolors=colour, marker=shape, zorder=3)
+        axis.scatter(
+            cell["estimate"]["cpu"], line, s=size, facecolors="none", edgecolors=colour, marker=shape, zorder=3
+        )
 
 
 def write_ratio(axis: Axes, cells: list[dict[str, Any]], line: int) -> None:

@@ -29,7 +29,7 @@ def explain(cell: Cell) -> str:
     if cell.get("error"):
         return f": {cell['error'][0]}"
     why = f" ({cell['why']})" if cell.get("why") else ""
-    return f", estimated {cell['estimate']:.0f} s{why}" if cell.get("estimate") else why
+    return f", estimated {cell['estimate']['wall']:.0f} s{why}" if cell.get("estimate") else why
 
 
 def pick(cells: Iterable[Cell], **wanted: Any) -> list[Cell]:
@@ -75,7 +75,7 @@ def compare(ours: list[Cell], peers: list[Cell], sklearn: list[Cell]) -> dict[st
         "fastest_cpu": cpu(fastest),
         "fastest_over_ours": cpu(fastest) / cpu(mine),
         "sklearn_over_ours": cpu(theirs) / cpu(mine) if theirs["status"] == OK else None,
-        "sklearn_estimate_over_ours": theirs["estimate"] / cpu(mine) if over else None,
+        "sklearn_estimate_over_ours": theirs["estimate"]["cpu"] / cpu(mine) if over else None,
         "fastest_fit_over_eager_fit": min(cell["fit"]["cpu"] for cell in peers) / eager[0] if eager else None,
     }
 
@@ -154,7 +154,7 @@ def seconds(cells: list[Cell], fastest: float) -> str:
 
 
 def brief_estimate(cell: Cell) -> str:
-    return f", about {cell['estimate']:.0f} s" if cell.get("estimate") else ""
+    return f", about {cell['estimate']['wall']:.0f} s" if cell.get("estimate") else ""
 
 
 def memory(cells: list[Cell], work: str) -> str:
