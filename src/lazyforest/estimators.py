@@ -29,7 +29,7 @@ from lazyforest.parameters import (
     draw_seed,
 )
 from lazyforest.runner import Answer, Forest, answer, explore, no_votes
-from lazyforest.table import Column, check_text_is_wanted, encode, encode_queries, is_missing, read
+from lazyforest.table import Column, Raw, check_text_is_wanted, count_rows, encode, encode_queries, is_missing, read
 
 
 def bootstrap_counts(random_state: Any, tree: int, row_ids: Any) -> Array:
@@ -77,14 +77,14 @@ def check_weights(sample_weight: Any, n_rows: int) -> Array:
     return weight
 
 
-def check_target(estimator: Any, X: Any, target: Any) -> Array:
+def check_target(estimator: Any, target: Any, n_rows: int) -> Array:
     """y as a 1-d array without gaps, as long as X."""
     if target is None:
         raise ValueError(
             f"This {type(estimator).__name__} estimator requires y to be passed, but the target y is None."
         )
     y: Array = np.asarray(column_or_1d(target, warn=True))
-    check_consistent_length(X, y)
+    check_consistent_length(np.empty(n_rows), y)
     missing = np.isnan(y) if y.dtype.kind == "f" else np.array([is_missing(v) for v in y])
     if missing.any():
         rows = np.flatnonzero(missing)
@@ -136,11 +136,15 @@ class LazyForest(BaseEstimator):  # type: ignore[misc]
 
     _criteria: tuple[str, ...]
 
-    def _keep(self, X: Any, y: Array, n_classes: int, weight: Array, row_ids: Any, frame: Frame) -> None:
-        """Encode and keep the table; grow the trees if the algorithm is eager."""
+    def _read(self, X: Any) -> list[Raw]:
+        """Read the training columns; remembers their number and names."""
         columns = read(X, self.categorical_features)
         check_text_is_wanted(columns, self.categorical_features)
-        validate_data(self, X, skip_check_array=True)  # remembers number and names of the columns
+        validate_data(self, X, skip_check_array=True)
+        return columns
+
+    def _keep(self, columns: list[Raw], y: Array, n_classes: int, weight: Array, row_ids: Any, frame: Frame) -> None:
+        """Encode and keep the table; grow the trees if the algorithm is eager."""
         table, self._columns = encode(columns)
         n = table.codes.shape[1]
         ids = np.arange(n, dtype=np.uint64) if row_ids is None else check_row_ids(row_ids, n)
@@ -312,7 +316,8 @@ class LazyForestClassifier(ClassifierMixin, LazyForest):  # type: ignore[misc]
         """Validate, encode and keep the table. No tree is grown, unless ``algorithm="eager"``."""
         check_parameters(self, self._criteria)
         with unchanged_on_error(self):
-            y = check_target(self, X, y)
+            columns = self._read(X)
+            y = check_target(self, y, count_rows(columns[0]))
             check_classification_targets(y)
             self.classes_, codes = np.unique(y, return_inverse=True)
             if len(self.classes_) > np.iinfo(CLASS).max:
@@ -322,7 +327,7 @@ class LazyForestClassifier(ClassifierMixin, LazyForest):  # type: ignore[misc]
                 weight = weight * compute_sample_weight(self.class_weight, y)
             frame = derive_frame(weight, None) if self.fixed_point is None else Frame(*self.fixed_point)
             check_frame(frame, weight, None)
-            self._keep(X, codes.astype(CLASS), len(self.classes_), weight, row_ids, frame)
+            self._keep(columns, codes.astype(CLASS), len(self.classes_), weight, row_ids, frame)
         return self
 
     def _decide(self, votes: Array) -> tuple[Array, Array]:
@@ -401,11 +406,12 @@ class LazyForestRegressor(RegressorMixin, LazyForest):  # type: ignore[misc]
         """Validate, encode and keep the table. No tree is grown, unless ``algorithm="eager"``."""
         check_parameters(self, self._criteria)
         with unchanged_on_error(self):
-            y = numeric_target(check_target(self, X, y))
+            columns = self._read(X)
+            y = numeric_target(check_target(self, y, count_rows(columns[0])))
             weight = check_weights(sample_weight, len(y))
             frame = derive_frame(weight, y) if self.fixed_point is None else Frame(*self.fixed_point)
             check_frame(frame, weight, y)
-            self._keep(X, frame.targets(y), 0, weight, row_ids, frame)
+            self._keep(columns, frame.targets(y), 0, weight, row_ids, frame)
         return self
 
     def _decide(self, votes: Array) -> tuple[Array, None]:

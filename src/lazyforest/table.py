@@ -132,6 +132,8 @@ def read_series(series: Any, name: Any, wanted: bool | None) -> Raw:
         return read_numbers(series.cast(nw.Float64).to_numpy(), name, wanted)
     if dtype in (nw.Boolean, nw.String, nw.Categorical, nw.Enum):
         indices, distinct = factorise(series)
+        if not distinct:
+            return Raw(name, EMPTY, np.full(len(indices), np.nan))
         return Raw(name, CATEGORY, None, indices, distinct, family_of(distinct, name))
     if dtype in (nw.Object, nw.Unknown):
         return read_values(series.to_list(), name, wanted)
@@ -213,6 +215,8 @@ def factorise(series: Any) -> tuple[Array, list[Any]]:
 
     try:
         encoded = series.to_arrow()
+        if pyarrow.types.is_null(encoded.type):
+            return index_values(series.to_list())
         if not isinstance(encoded.type, pyarrow.DictionaryType):
             encoded = encoded.dictionary_encode()
         if isinstance(encoded, pyarrow.ChunkedArray):
@@ -314,9 +318,8 @@ def check_same_kind(raw: Raw, column: Column) -> None:
     """A column must hold what it held in ``fit``; one without any value may stand for all."""
     now = raw.family if raw.kind == CATEGORY else raw.kind
     before = column.family if column.kind == CATEGORY else column.kind
-    empty = raw.kind == EMPTY or column.kind == EMPTY or (raw.kind == CATEGORY and not raw.distinct)
-    all_missing = raw.numbers is not None and bool(np.isnan(raw.numbers).all())
-    if (now, raw.kind == CATEGORY) != (before, column.kind == CATEGORY) and not (empty or all_missing):
+    empty = EMPTY in (raw.kind, column.kind) or (raw.numbers is not None and bool(np.isnan(raw.numbers).all()))
+    if (now, raw.kind == CATEGORY) != (before, column.kind == CATEGORY) and not empty:
         raise ValueError(
             f"{describe(column.name)} held {before} in fit and holds {now} now. Give it the type it had in fit."
         )

@@ -31,7 +31,7 @@ EAGER, LAZY, BATCHED = 0, 1, 2
 POISSON, MULTINOMIAL, EVERY_ROW_ONCE = 0, 1, 2
 
 # At this many rows a node's columns are sorted once and its whole subtree works on the sorted lists.
-BLOCK = 256
+BLOCK = 128
 # A column's bins are first looked at in so many groups.
 GROUPS = 16
 # Columns per histogram pass: bounds memory on wide tables.
