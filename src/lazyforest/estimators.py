@@ -9,9 +9,7 @@ from typing import Any
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
-from sklearn.utils.class_weight import compute_sample_weight
-from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import check_consistent_length, check_is_fitted, column_or_1d, validate_data
+from sklearn.utils.validation import check_is_fitted, validate_data
 
 from lazyforest.engine.bootstrap import counts_of
 from lazyforest.engine.exploration import explore_trees, new_task
@@ -27,9 +25,19 @@ from lazyforest.parameters import (
     check_parameters,
     count_max_features,
     draw_seed,
+    is_int,
 )
 from lazyforest.runner import Answer, Forest, answer, explore, no_votes
-from lazyforest.table import Column, Raw, check_text_is_wanted, count_rows, encode, encode_queries, is_missing, read
+from lazyforest.table import Column, Raw, check_text_is_wanted, count_rows, encode, encode_queries, read
+from lazyforest.validation import (
+    advised,
+    check_classes,
+    check_row_ids,
+    check_target,
+    check_weights,
+    numeric_target,
+    weigh_classes,
+)
 
 
 def bootstrap_counts(random_state: Any, tree: int, row_ids: Any) -> Array:
@@ -37,72 +45,12 @@ def bootstrap_counts(random_state: Any, tree: int, row_ids: Any) -> Array:
 
     A row's count depends on ``random_state``, ``tree`` and its own id alone, so leaving out a row changes no other.
     """
+    if not is_int(tree, 0):
+        raise ValueError(f"tree must be an int >= 0. Got {tree!r}. Use 0 for the first tree.")
     ids = check_row_ids(row_ids, None)
     counts = np.empty(len(ids), dtype=np.int32)
     counts_of(np.uint64(draw_seed(random_state)), tree, POISSON, ids, counts)
     return counts
-
-
-def check_row_ids(row_ids: Any, n_rows: int | None) -> Array:
-    ids = np.asarray(row_ids)
-    if ids.ndim != 1 or ids.dtype.kind not in "iu":
-        raise ValueError(f"row_ids must be a 1-d array of whole numbers. Got {ids.ndim}-d {ids.dtype}. Use np.arange.")
-    if ids.dtype.kind == "i" and ids.min(initial=0) < 0:
-        raise ValueError(f"row_ids must not be negative. Got {ids.min()}. Number the rows from 0.")
-    if n_rows is not None and len(ids) != n_rows:
-        raise ValueError(f"row_ids must have one id per row of X, {n_rows}. Got {len(ids)}. Use np.arange(len(X)).")
-    if n_rows is not None:
-        values, times = np.unique(ids, return_counts=True)
-        if (times > 1).any():
-            raise ValueError(f"row_ids must differ from each other. Got {values[times > 1][0]} twice. Use np.arange.")
-    return ids.astype(np.uint64)
-
-
-def check_weights(sample_weight: Any, n_rows: int) -> Array:
-    if sample_weight is None:
-        return np.ones(n_rows)
-    weight = np.full(n_rows, sample_weight) if np.isscalar(sample_weight) else np.asarray(sample_weight)
-    if weight.ndim != 1:
-        raise ValueError(f"Sample weights must be 1D array or scalar. Got {weight.ndim}-d sample_weight.")
-    if len(weight) != n_rows:
-        raise ValueError(f"sample_weight.shape == {weight.shape}, expected {(n_rows,)}: one weight per row of X.")
-    weight = weight.astype(np.float64)
-    bad = ~np.isfinite(weight) | (weight < 0)
-    if bad.any():
-        row = int(np.flatnonzero(bad)[0])
-        raise ValueError(
-            f"sample_weight must be finite; negative values in data are not allowed. Got {weight[row]:g} in row {row}. "
-            f"Use 0 to leave a row out."
-        )
-    return weight
-
-
-def check_target(estimator: Any, target: Any, n_rows: int) -> Array:
-    """y as a 1-d array without gaps, as long as X."""
-    if target is None:
-        raise ValueError(
-            f"This {type(estimator).__name__} estimator requires y to be passed, but the target y is None."
-        )
-    y: Array = np.asarray(column_or_1d(target, warn=True))
-    check_consistent_length(np.empty(n_rows), y)
-    missing = np.isnan(y) if y.dtype.kind == "f" else np.array([is_missing(v) for v in y])
-    if missing.any():
-        rows = np.flatnonzero(missing)
-        raise ValueError(
-            f"y contains NaN: {len(rows)} of {len(y)} targets are missing, the first in row {rows[0]}. Leave them "
-            f"out of fit; they can be predicted."
-        )
-    return y
-
-
-def numeric_target(y: Array) -> Array:
-    try:
-        y = y.astype(np.float64)
-    except (TypeError, ValueError) as error:
-        raise ValueError(f"y must be numbers. Got {y[0]!r} in row 0. Use LazyForestClassifier for classes.") from error
-    if not np.isfinite(y).all():
-        raise ValueError(f"y contains infinity (inf) in row {np.flatnonzero(~np.isfinite(y))[0]}. Give finite numbers.")
-    return y
 
 
 def explain_row(forest: Forest, columns: list[Column], X: Array, say: Callable[[Array], Any], row: int) -> list[Path]:
@@ -177,7 +125,8 @@ class LazyForest(BaseEstimator):  # type: ignore[misc]
         """Validate and encode the rows to be predicted."""
         check_is_fitted(self, "_forest")
         columns = read(X, remembered=self._columns)
-        validate_data(self, X, skip_check_array=True, reset=False)
+        with advised("Give the columns that fit had, in their order."):
+            validate_data(self, X, skip_check_array=True, reset=False)
         return encode_queries(columns, self._columns)
 
     def explore(self, X: Any) -> Exploration:
@@ -318,13 +267,11 @@ class LazyForestClassifier(ClassifierMixin, LazyForest):  # type: ignore[misc]
         with unchanged_on_error(self):
             columns = self._read(X)
             y = check_target(self, y, count_rows(columns[0]))
-            check_classification_targets(y)
+            check_classes(y)
             self.classes_, codes = np.unique(y, return_inverse=True)
             if len(self.classes_) > np.iinfo(CLASS).max:
                 raise ValueError(f"y must have at most {np.iinfo(CLASS).max} classes. Got {len(self.classes_)}.")
-            weight = check_weights(sample_weight, len(y))
-            if self.class_weight is not None:
-                weight = weight * compute_sample_weight(self.class_weight, y)
+            weight = check_weights(sample_weight, len(y)) * weigh_classes(self.class_weight, y)
             frame = derive_frame(weight, None) if self.fixed_point is None else Frame(*self.fixed_point)
             check_frame(frame, weight, None)
             self._keep(columns, codes.astype(CLASS), len(self.classes_), weight, row_ids, frame)

@@ -73,6 +73,11 @@ RULES = {
         "Use 'poisson' unless you need exactly n draws per tree.",
     ),
     "voting": Rule(one_of(*VOTINGS), "'hard' or 'soft'", "Use 'hard' for a vote per tree, 'soft' for class shares."),
+    "class_weight": Rule(
+        lambda v: v is None or isinstance(v, dict) or one_of("balanced")(v),
+        "a dict, 'balanced' or None",
+        "Use 'balanced' to give all classes the same total weight.",
+    ),
     "missing": Rule(
         one_of("route", "reduced"), "'route' or 'reduced'", "Use 'route' unless rows to predict miss many values."
     ),

@@ -57,7 +57,7 @@ def read(X: Any, categorical: Any = "from_dtype", remembered: list[Column] | Non
     frame = nw.from_native(X, eager_only=True, pass_through=True)
     if isinstance(frame, nw.DataFrame):
         if 0 in frame.shape:
-            check_array(np.empty(frame.shape))  # scikit-learn's message
+            check_matrix(np.empty(frame.shape), np.float64)
         names: list[Any] = list(frame.columns)
         wanted = wanted_categories(categorical, names, remembered)
         return [read_series(frame[:, j], name, wanted[j]) for j, name in enumerate(names)]
@@ -71,7 +71,7 @@ def read(X: Any, categorical: Any = "from_dtype", remembered: list[Column] | Non
 
 
 def as_array(X: Any) -> Array:
-    """A 2-d array of float64, or of objects if some cells are no numbers; scikit-learn's messages if it is neither."""
+    """A 2-d array of float64, or of objects if some cells are no numbers."""
     kind = getattr(getattr(X, "dtype", None), "kind", None)
     if kind is None and isinstance(X, Sequence) and len(X):
         try:
@@ -79,8 +79,19 @@ def as_array(X: Any) -> Array:
         except ValueError:
             kind = "f"  # rows of different lengths: check_array says so
     if kind is not None and kind in "OUS":
-        return np.asarray(check_array(np.array(X, dtype=object), dtype=None, ensure_all_finite=False))
-    return np.asarray(check_array(X, dtype=np.float64, ensure_all_finite=False))
+        return check_matrix(np.array(X, dtype=object), None)
+    return check_matrix(X, np.float64)
+
+
+def check_matrix(X: Any, dtype: Any) -> Array:
+    """scikit-learn's check of a 2-d array and its messages, with what to do."""
+    if getattr(getattr(X, "dtype", None), "kind", "") == "c":
+        raise ValueError(f"Complex data not supported in X of shape {X.shape}. Convert it to real numbers first.")
+    try:
+        return np.asarray(check_array(X, dtype=dtype, ensure_all_finite=False, input_name="X"))
+    except (TypeError, ValueError) as error:
+        advice = "Give X as a table of at least one row and one column."
+        raise type(error)(f"X cannot be read: {error} {advice}") from error
 
 
 def wanted_categories(categorical: Any, names: list[Any], remembered: list[Column] | None) -> list[bool | None]:
@@ -198,7 +209,7 @@ def family_of(values: list[Any], name: Any) -> str:
         if family is None:
             raise TypeError(
                 f"{describe(name)} holds {value!r} of type {type(value).__name__}; a cell (argument) must be a string, "
-                f"a bool or a number."
+                f"a bool or a number. Turn it into one of these, or leave the column out."
             )
         found.setdefault(family, value)
     if len(found) > 1:

@@ -1,0 +1,141 @@
+"""Checks of what comes with a table: targets, weights, row ids; and advice added to scikit-learn's messages."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from numbers import Real
+from typing import Any
+
+import numpy as np
+from sklearn.utils.class_weight import compute_sample_weight
+from sklearn.utils.multiclass import type_of_target
+from sklearn.utils.validation import column_or_1d
+
+from lazyforest.engine.layout import Array
+from lazyforest.table import is_missing
+
+
+@contextmanager
+def advised(advice: str) -> Iterator[None]:
+    """Add what to do to an error of scikit-learn's, unless it says so itself."""
+    try:
+        yield
+    except (TypeError, ValueError) as error:
+        message = str(error).rstrip()
+        raise type(error)(f"{message} {advice}") from error
+
+
+def check_row_ids(row_ids: Any, n_rows: int | None) -> Array:
+    """Whole numbers as unsigned words; one per row, all different, where ``n_rows`` is given."""
+    ids = np.asarray(row_ids)
+    if ids.ndim != 1 or ids.dtype.kind not in "iu":
+        raise ValueError(f"row_ids must be a 1-d array of whole numbers. Got {ids.ndim}-d {ids.dtype}. Use np.arange.")
+    if ids.dtype.kind == "i" and ids.min(initial=0) < 0:
+        raise ValueError(f"row_ids must not be negative. Got {ids.min()}. Number the rows from 0.")
+    if n_rows is not None and len(ids) != n_rows:
+        raise ValueError(f"row_ids must have one id per row of X, {n_rows}. Got {len(ids)}. Use np.arange(len(X)).")
+    if n_rows is not None:
+        values, times = np.unique(ids, return_counts=True)
+        if (times > 1).any():
+            raise ValueError(f"row_ids must differ from each other. Got {values[times > 1][0]} twice. Use np.arange.")
+    return ids.astype(np.uint64)
+
+
+def check_weights(sample_weight: Any, n_rows: int) -> Array:
+    if sample_weight is None:
+        return np.ones(n_rows)
+    weight = np.full(n_rows, sample_weight) if np.isscalar(sample_weight) else np.asarray(sample_weight)
+    if weight.ndim != 1:
+        raise ValueError(
+            f"Sample weights must be 1D array or scalar. Got {weight.ndim}-d sample_weight. Give one number per row."
+        )
+    if len(weight) != n_rows:
+        raise ValueError(f"sample_weight.shape == {weight.shape}, expected {(n_rows,)}. Give one weight per row of X.")
+    if weight.dtype.kind not in "biuf":
+        try:
+            weight = weight.astype(object).astype(np.float64)
+        except (TypeError, ValueError) as error:
+            raise ValueError(
+                f"sample_weight must be numbers. Got {weight.dtype} such as {weight[0]}"
+                f"{' (complex)' if weight.dtype.kind == 'c' else ''}. Give real numbers."
+            ) from error
+    weight = weight.astype(np.float64)
+    bad = ~np.isfinite(weight) | (weight < 0)
+    if bad.any():
+        row = int(np.flatnonzero(bad)[0])
+        raise ValueError(
+            f"sample_weight must be finite; negative values in data are not allowed. Got {weight[row]:g} in row {row}. "
+            f"Use 0 to leave a row out."
+        )
+    return weight
+
+
+def weigh_classes(class_weight: Any, y: Array) -> Array:
+    """A factor per row."""
+    if class_weight is None:
+        return np.ones(len(y))
+    if isinstance(class_weight, dict):
+        for label, weight in class_weight.items():
+            if not isinstance(weight, Real) or not np.isfinite(float(weight)) or float(weight) < 0:
+                raise ValueError(
+                    f"class_weight must hold finite numbers, none negative. Got {weight!r} for class {label!r}. Use 1 "
+                    f"for the usual weight."
+                )
+        known = set(y.tolist())
+        unknown = [label for label in class_weight if label not in known]
+        if unknown and any(label not in class_weight for label in known):  # a fold may lack a class; this is a typo
+            raise ValueError(
+                f"class_weight names the class {unknown[0]!r}, which y does not have. Leave it out, or check its type."
+            )
+    return np.asarray(compute_sample_weight(class_weight, y))
+
+
+def check_target(estimator: Any, target: Any, n_rows: int) -> Array:
+    """y as a 1-d array without gaps, as long as X."""
+    if target is None:
+        raise ValueError(
+            f"This {type(estimator).__name__} estimator requires y to be passed, but the target y is None. Give one "
+            f"target per row."
+        )
+    with advised("Give y as one target per row of X."):
+        y: Array = np.asarray(column_or_1d(target, warn=True))
+    if len(y) != n_rows:
+        raise ValueError(
+            f"Found input variables with inconsistent numbers of samples: X has {n_rows} rows, y has {len(y)} targets. "
+            f"Give one target per row."
+        )
+    if y.dtype.kind == "c":
+        raise ValueError("Complex data not supported in y. Convert it to real numbers or to text.")
+    missing = np.isnan(y) if y.dtype.kind == "f" else np.array([is_missing(v) for v in y])
+    if missing.any():
+        rows = np.flatnonzero(missing)
+        raise ValueError(
+            f"y contains NaN: {len(rows)} of {len(y)} targets are missing, the first in row {rows[0]}. Leave them "
+            f"out of fit; they can be predicted."
+        )
+    if y.dtype.kind == "f" and np.isinf(y).any():
+        row = np.flatnonzero(np.isinf(y))[0]
+        raise ValueError(f"y contains infinity (inf) in row {row}. Give finite numbers, or leave the row out.")
+    return y
+
+
+def check_classes(y: Array) -> None:
+    """Targets that are classes, not measurements."""
+    kind = type_of_target(y, input_name="y")
+    if kind not in ("binary", "multiclass"):
+        fraction = next((v for v in y.tolist() if isinstance(v, float) and v != int(v)), y[0])
+        raise ValueError(
+            f"Unknown label type: {kind}. y must hold classes. Got {fraction!r}. Use LazyForestRegressor for numbers, "
+            f"or turn them into classes."
+        )
+
+
+def numeric_target(y: Array) -> Array:
+    try:
+        y = y.astype(np.float64)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"y must be numbers. Got {y[0]!r} in row 0. Use LazyForestClassifier for classes.") from error
+    if not np.isfinite(y).all():
+        raise ValueError(f"y contains infinity (inf) in row {np.flatnonzero(~np.isfinite(y))[0]}. Give finite numbers.")
+    return y
