@@ -16,7 +16,7 @@ import numpy as np
 
 from lazyforest.engine.counts import bound, score
 from lazyforest.engine.layout import BINS, GROUPS, SQUARED_ERROR, inlined, jit
-from lazyforest.engine.nodes import NUMBER, Best, add, comes_first, inspect, is_empty, is_light, no_condition
+from lazyforest.engine.nodes import NUMBER, Best, add, comes_first, copy, inspect, is_empty, is_light, no_condition
 from lazyforest.engine.sets import search_sets
 from lazyforest.engine.sorting import sort_words
 from lazyforest.engine.two import WIDTH, highest_edge, open_bins_of_two, scan_two, score_two
@@ -257,7 +257,7 @@ def sort_fine(node: Any, table: Any, target: Any, search: Any, rules: Any, j: An
     opened, starts, stops, first_code = search.opened, search.starts, search.stops, table.first_code[j]
     fine, fine_codes, codes, coarse = search.fine, search.fine_codes, table.codes[j], table.coarse
     rows, y, weight, words = node.rows, target.y, search.weight, search.words
-    n, regression = 0, rules.criterion == SQUARED_ERROR
+    n, regression = np.int64(0), rules.criterion == SQUARED_ERROR
     for i in range(node.lo, node.hi):
         r = rows[i]
         words[n] = (np.uint64(codes[r]) << np.uint64(32)) | np.uint64(r)
@@ -314,7 +314,7 @@ def search_opened(
             if some:
                 new = score(left, total, criterion, f)
                 if new >= best.score and comes_first(new, j, code, best) and not is_light(left, node, criterion):
-                    search.best_left[:] = left
+                    copy(left, search.best_left, left.size)
                     best = Best(new, j, lower, code, variant == 1, any_missing, NUMBER)
             some, lower = True, code
             for c in range(size):
@@ -358,10 +358,10 @@ def search_opened_of_two(
     search.best_left[0], search.best_left[1] = best_a, best_b
     lower = at - 1
     if exact:
-        while lower > 0 and is_flat(sums, lower - 1, lower, 2):
+        while lower > 0 and is_flat(sums, lower - 1, lower, sums.shape[1]):
             lower -= 1
         return Best(highest, j, lower, at, variant == 1, any_missing, NUMBER)
-    while lower >= 0 and is_empty(fine[lower], 2):
+    while lower >= 0 and is_empty(fine[lower], fine.shape[1]):
         lower -= 1
     return Best(
         highest, j, fine_codes[lower] if lower >= 0 else np.int64(0), fine_codes[at], variant == 1, any_missing, NUMBER
@@ -372,7 +372,7 @@ def search_opened_of_two(
 def search_categories(node: Any, table: Any, target: Any, search: Any, rules: Any, j: Any, slot: Any, best: Any) -> Any:
     """Statistics per category, from the histogram or, if there are too many for it, from sorting; then the sets."""
     histogram, held, categories, gone = search.histogram[slot], search.held, search.categories, search.corner
-    size, k = search.left.size, 0
+    size, k = search.left.size, np.int64(0)
     if table.first_code[j, BINS] <= BINS:
         for b in range(1, table.first_code[j, BINS]):
             if not is_empty(histogram[b], size):

@@ -34,7 +34,7 @@ from lazyforest.engine.layout import (
     jit,
 )
 from lazyforest.engine.lists import Small, new_small, open_block, search_small
-from lazyforest.engine.nodes import NUMBER, Best, Node, Search, new_search, weight_of
+from lazyforest.engine.nodes import NUMBER, Best, Node, Search, copy, new_search, weight_of
 from lazyforest.engine.partition import part_lists, part_queries, part_rows, settle
 from lazyforest.engine.record import new_record, note_condition, note_leaf, note_node
 
@@ -300,8 +300,8 @@ def go_down(
 def start(algorithm: Any, bag: Any, key: Any, group: Any) -> Any:
     """Put the root on the stack: for all queries, for one (lazy), for none (eager)."""
     n, queries = bag.size[0], bag.queries.size
-    bag.rows[:n] = bag.drawn[:n]
-    bag.block[:] = 0
+    copy(bag.drawn, bag.rows, n)
+    bag.block[0] = bag.block[1] = 0
     q_lo, q_hi = (group, group + 1) if algorithm == LAZY else (0, queries if algorithm == BATCHED else 0)
     words = n + (queries if algorithm == BATCHED else 0)
     return push(bag, 0, Frame(0, n, q_lo, q_hi, 0, -1, words, key))

@@ -12,7 +12,7 @@ import numpy as np
 
 from lazyforest.engine.counts import score
 from lazyforest.engine.layout import BINS, BLOCK, ROW, SQUARED_ERROR, Array, Table, Target, inlined, jit
-from lazyforest.engine.nodes import NUMBER, Best, add, comes_first, inspect, is_light, no_condition
+from lazyforest.engine.nodes import NUMBER, Best, add, comes_first, copy, inspect, is_light, no_condition
 from lazyforest.engine.sets import search_sets
 from lazyforest.engine.sorting import sort_words
 from lazyforest.engine.two import score_two
@@ -160,7 +160,7 @@ def search_list(
                 if new >= best.score and comes_first(new, j, cut, best) and not is_light(left, node, criterion):
                     lower = np.int64(codes[row[words[i - 1] & LOCAL]])
                     best = Best(new, j, lower, cut, variant == 1, first > lo, NUMBER)
-                    search.best_left[:] = left
+                    copy(left, search.best_left, left.size)
             add(left, y[local], weight[local], shift, criterion == SQUARED_ERROR)
     return best
 
@@ -174,7 +174,7 @@ def collect_categories(
     held, gone, categories = search.held, search.corner, search.categories
     row, weight, y, size = small.row, small.weight, small.y, search.held.shape[1]
     gone[:] = 0
-    k, last = 0, np.int64(0)
+    k, last = np.int64(0), np.int64(0)
     for i in range(lo, hi):
         code, local = np.int64(words[i] >> SHIFT), words[i] & LOCAL
         if code == 0:

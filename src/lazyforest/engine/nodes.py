@@ -131,6 +131,13 @@ def add(held: Any, y: Any, weight: Any, shift: Any, regression: Any) -> None:
 
 
 @jit
+def copy(source: Any, out: Any, n: Any) -> None:
+    """out[:n] = source[:n], without the tests and messages that a slice compiles to."""
+    for i in range(n):
+        out[i] = source[i]
+
+
+@jit
 def is_empty(held: Any, size: Any) -> Any:
     for c in range(size):
         if held[c] != 0:
@@ -175,7 +182,7 @@ def inspect(node: Any, table: Any, search: Any, rules: Any) -> Any:
     """Choose the columns to look at, ascending in ``search.inspected``; returns how many."""
     m = search.columns.size
     if rules.max_features >= m:
-        search.inspected[:m] = search.columns
+        copy(search.columns, search.inspected, m)
         return m
     columns, inspected, order, rows = search.columns, search.inspected, search.order, node.rows
     tickets, chosen = np.empty(m, dtype=np.uint64), np.zeros(m, dtype=np.bool_)

@@ -80,7 +80,8 @@ def part_rows(rows: Any, lo: Any, hi: Any, spare: Any, codes: Any, condition: An
             rows[mid] = r
             mid += 1
     if want_right:
-        rows[mid : mid + others] = spare[:others]
+        for i in range(others):
+            rows[mid + i] = spare[i]
     return mid
 
 
@@ -95,7 +96,8 @@ def part_queries(queries: Any, lo: Any, hi: Any, spare: Any, X: Any, condition: 
         else:
             queries[mid] = q
             mid += 1
-    queries[mid : mid + others] = spare[:others]
+    for i in range(others):
+        queries[mid + i] = spare[i]
     return mid
 
 

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from lazyforest.engine.layout import Array, entry, jit
+from lazyforest.engine.nodes import copy
 
 # The columns of Record.nodes. NONE: a leaf has no column, a side that was not opened no number.
 COLUMN, CUT, MISSING_IS_VALID, LEFT, RIGHT, ROWS, MEMBERS_LO, MEMBERS_HI, VOTE, FIELDS = range(10)
@@ -69,7 +70,7 @@ def note_node(record: Any, parent: Any, rows: Any, held: Any, key: Any) -> Any:
         )
     record.nodes[at] = NONE
     record.nodes[at, ROWS], record.keys[at], record.thresholds[at] = rows, key, np.nan
-    record.held[at] = held
+    copy(held, record.held[at], held.size)
     if parent >= 0:
         record.nodes[parent >> 1, LEFT + (parent & 1)] = at
     record.used[0] += 1
@@ -80,7 +81,7 @@ def note_node(record: Any, parent: Any, rows: Any, held: Any, key: Any) -> Any:
 def note_leaf(record: Any, at: Any, vote: Any) -> Any:
     leaf = record.used[2]
     votes = doubled_rows(record.votes) if leaf == record.votes.shape[0] else record.votes
-    votes[leaf] = vote
+    copy(vote, votes[leaf], vote.size)
     record.nodes[at, VOTE] = leaf
     record.used[2] += 1
     return Record(record.nodes, record.keys, record.thresholds, record.held, record.members, votes, record.used)
