@@ -23,7 +23,6 @@ from benchmarks.work import DATA, ONE_ROW, TEN_FOLD, WORK
 
 QUICK_DATA, QUICK_WORK, QUICK_SECONDS = ("breast", "adult", "gamma"), (ONE_ROW, TEN_FOLD), 285.0
 FOLD_WORK = 9  # ten fits on nine tenths of the rows, against one fit
-ALGORITHMS = [name for name in SYSTEMS if is_ours(name)]
 Cell = dict[str, Any]
 
 
@@ -106,7 +105,8 @@ def measure_compiling(asked: argparse.Namespace) -> dict[str, float]:
             system: measure_apart(
                 Spec(system, "breast", ONE_ROW, repeat=1, folder=asked.data), environment={"NUMBA_CACHE_DIR": cache}
             )
-            for system in ALGORITHMS
+            for system in asked.systems
+            if is_ours(system)
         }
     return {system: result["first_call"]["wall"] for system, result in firsts.items() if result["status"] == OK}
 

@@ -185,7 +185,7 @@ class LightgbmForest(System):
             subsample_freq=1,
             colsample_bytree=1.0,
             max_depth=DEPTH,
-            num_leaves=1024,
+            num_leaves=min(1024, max(2, len(y) // 2)),  # memory is taken for that many, whether they are grown or not
             min_child_samples=2,
             min_child_weight=0.0,
             n_jobs=forest.threads,
