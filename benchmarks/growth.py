@@ -93,8 +93,10 @@ def memory(cell: dict[str, Any]) -> float:
 
 def fit_slope(x: list[float], y: list[float]) -> float | None:
     """The exponent of growth over the larger half of the points: the smaller half is mostly fixed costs."""
-    half = slice(len(x) // 2, None)
-    if len(x[half]) < 2 or min(y[half]) <= 0:
+    if len(x) < 2:
+        return None
+    half = slice(min(len(x) // 2, len(x) - 2), None)
+    if min(y[half]) <= 0:
         return None
     return round(float(np.polyfit(np.log(x[half]), np.log(y[half]), 1)[0]), 3)
 
