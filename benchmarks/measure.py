@@ -138,16 +138,23 @@ def measure(spec: Spec) -> dict[str, Any]:
 
 def estimate_call(system: Any, X: Any, y: Any, splits: list[Any], spec: Spec) -> Lap:
     """What a call will take, from a few trees of the first split. Raises if that is over budget."""
-    from benchmarks.systems import Forest
-
-    probe = Forest(min(PROBE_TREES, spec.trees), spec.threads)
-    scale = spec.trees / probe.trees * len(splits)
-    estimate = run(system, X, y, splits[:1], probe).total().times(scale)
-    if estimate.wall > spec.budget and system.compiles:  # perhaps just now, for the kind of this table
-        estimate = run(system, X, y, splits[:1], probe).total().times(scale)
+    some = min(PROBE_TREES, spec.trees)
+    probe = run_probe(system, X, y, splits, spec, some)
+    estimate = probe.times(spec.trees / some * len(splits))
+    if estimate.wall > spec.budget and some > 1 and (probe.wall < spec.budget or system.compiles):
+        # a closer look: the probe may have compiled, and what does not grow with the trees counts once
+        one, probe = (run_probe(system, X, y, splits, spec, trees) for trees in (1, some))
+        growth = probe.plus(one.times(-1)).times((spec.trees - some) / (some - 1))
+        estimate = probe.plus(Lap(max(growth.wall, 0.0), max(growth.cpu, 0.0))).times(len(splits))
     if estimate.wall > spec.budget:
         raise OverBudget(estimate)
     return estimate
+
+
+def run_probe(system: Any, X: Any, y: Any, splits: list[Any], spec: Spec, trees: int) -> Lap:
+    from benchmarks.systems import Forest
+
+    return run(system, X, y, splits[:1], Forest(trees, spec.threads)).total()
 
 
 def repeat_call(system: Any, X: Any, y: Any, splits: list[Any], spec: Spec) -> list[Call]:
