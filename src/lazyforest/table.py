@@ -60,7 +60,7 @@ def read(X: Any, categorical: Any = "from_dtype", remembered: list[Column] | Non
             check_matrix(np.empty(frame.shape), np.float64)
         names: list[Any] = list(frame.columns)
         wanted = wanted_categories(categorical, names, remembered)
-        return [read_series(frame[:, j], name, wanted[j]) for j, name in enumerate(names)]
+        return read_frame(frame, names, wanted)
     if isinstance(nw.from_native(X, pass_through=True), nw.LazyFrame):
         raise TypeError("X is a lazy frame, whose rows are not there yet. Call its collect() first.")
     array = as_array(X)
@@ -68,6 +68,14 @@ def read(X: Any, categorical: Any = "from_dtype", remembered: list[Column] | Non
     if array.dtype == object:
         return [read_values(list(array[:, j]), j, wanted[j]) for j in range(array.shape[1])]
     return [read_numbers(array[:, j], j, wanted[j]) for j in range(array.shape[1])]
+
+
+def read_frame(frame: Any, names: list[Any], wanted: list[bool | None]) -> list[Raw]:
+    if all(dtype == nw.Float64 for dtype in frame.schema.values()):  # at once: 12,625 columns one by one take seconds
+        array = frame.to_numpy()
+        if array.dtype == np.float64:
+            return [read_numbers(array[:, j], name, wanted[j]) for j, name in enumerate(names)]
+    return [read_series(s, name, want) for s, name, want in zip(frame.iter_columns(), names, wanted, strict=True)]
 
 
 def as_array(X: Any) -> Array:
