@@ -49,7 +49,6 @@ def x_log2_x_table(total: int) -> Array:
     if _known[0].size < wanted:
         larger = np.empty(wanted)
         fill_x_log2_x(larger)
-        larger.setflags(write=False)
         _known[0] = larger
     return _known[0]
 

@@ -30,6 +30,7 @@ from lazyforest.engine.layout import (
     Table,
     Target,
     entry,
+    frozen,
     inlined,
     jit,
 )
@@ -89,7 +90,8 @@ class Task(NamedTuple):
 def new_task(table: Table, target: Target, rules: Rules, X: Array, columns: Array) -> Task:
     """Buffers for exploring trees that may use ``columns`` (ascending)."""
     n = table.codes.shape[1]
-    most = int(target.weight.sum()) * 13  # a Poisson count never passes 13; other totals are smaller
+    heaviest = int(target.weight.max(initial=0))
+    most = max(13 * int(target.weight.sum()), n * heaviest)  # a Poisson count never passes 13, another never n
     weight = np.zeros(n, dtype=WEIGHTS[0] if target.n_classes and most < 2**32 else WEIGHTS[1])
     listed = rules.max_features * 4 > len(columns)  # otherwise sorting what is looked at is cheaper
     depth = min(rules.max_depth, n) + 2
@@ -111,8 +113,9 @@ def new_task(table: Table, target: Target, rules: Rules, X: Array, columns: Arra
         vote=np.empty(size, dtype=np.int64),
         costs=np.zeros(COSTS, dtype=np.int64),
     )
-    f = x_log2_x_table(2 * int(target.weight.sum()))
-    search = new_search(table, target, weight, f, columns)
+    table, target, X = Table(*map(frozen, table)), Target(*map(frozen, target)), frozen(X)
+    f = frozen(x_log2_x_table(2 * int(target.weight.sum())))
+    search = new_search(table, target, weight, f, frozen(columns))
     return Task(table, target, rules, X, search, new_small(table, target, weight, listed), bag)
 
 

@@ -34,6 +34,8 @@ POISSON, MULTINOMIAL, EVERY_ROW_ONCE = 0, 1, 2
 BLOCK = 128
 # A column's bins are first looked at in so many groups.
 GROUPS = 16
+# A word of a sorted list: (code among those listed) << SHIFT | local row number.
+LOCAL, SHIFT = 0xFFFF, 16
 # Columns per histogram pass: bounds memory on wide tables.
 HISTOGRAM_COLUMNS = 32
 
@@ -83,6 +85,15 @@ class Rules(NamedTuple):
     mean_unit: float
 
 
+def frozen(value: Any) -> Any:
+    """A read-only view of an array: kernels are compiled for these alone, so that a memory map needs no other."""
+    if not isinstance(value, np.ndarray):
+        return value
+    view = np.asarray(value).view()
+    view.flags.writeable = False
+    return view
+
+
 def jit(function: Kernel) -> Kernel:
     """Compile for this CPU. Releases the GIL; divisions follow NumPy, so that they cost no test."""
     compiled: Any = njit(nogil=True, error_model="numpy", no_cfunc_wrapper=True)(function)
@@ -104,11 +115,11 @@ def entry(function: Kernel) -> Kernel:
 def forget_stale_kernels() -> None:
     """numba looks at the file of the entry alone: drop what it kept if another file of the engine is newer."""
     folder = Path(__file__).parent
-    kept = [*folder.glob("__pycache__/*.nbi")]
-    if kept and max(p.stat().st_mtime for p in folder.glob("*.py")) > min(p.stat().st_mtime for p in kept):
-        for index in kept:
-            with suppress(OSError):
-                index.unlink()
+    with suppress(OSError):  # another process may be doing the same
+        kept = [*folder.glob("__pycache__/*.nbi")]
+        if kept and max(p.stat().st_mtime for p in folder.glob("*.py")) > min(p.stat().st_mtime for p in kept):
+            for index in kept:
+                index.unlink(missing_ok=True)
 
 
 forget_stale_kernels()

@@ -11,13 +11,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from lazyforest.engine.counts import score
-from lazyforest.engine.layout import BINS, BLOCK, ROW, SQUARED_ERROR, Array, Table, Target, inlined, jit
+from lazyforest.engine.layout import BINS, BLOCK, LOCAL, ROW, SHIFT, SQUARED_ERROR, Array, Table, Target, inlined, jit
 from lazyforest.engine.nodes import NUMBER, Best, add, comes_first, copy, inspect, is_light, no_condition
 from lazyforest.engine.sets import search_sets
 from lazyforest.engine.sorting import sort_words
-from lazyforest.engine.two import score_two
-
-LOCAL, SHIFT = 0xFFFF, 16  # a word of a list: (code among those listed) << SHIFT | local row number
+from lazyforest.engine.two import collect_two, score_two
 
 
 class Small(NamedTuple):
@@ -57,7 +55,10 @@ def search_small(node: Any, table: Any, search: Any, small: Any, rules: Any, lis
         if (words[lo] >> SHIFT) == (words[hi - 1] >> SHIFT):
             continue
         if table.is_category[j]:
-            k = collect_categories(node, table, search, small, rules, words, j, lo, hi)
+            if node.two:
+                k = collect_categories_of_two(table.codes[j], search, small, words, lo, hi)
+            else:
+                k = collect_categories(node, table, search, small, rules, words, j, lo, hi)
             best = search_sets(node, search, rules, j, k, best)
         elif node.two and (words[lo] >> SHIFT) > 0:
             best = search_list_of_two(node, table, search, small, words, j, lo, hi, best)
@@ -163,6 +164,19 @@ def search_list(
                     copy(left, search.best_left, left.size)
             add(left, y[local], weight[local], shift, criterion == SQUARED_ERROR)
     return best
+
+
+@jit
+def collect_categories_of_two(codes: Any, search: Any, small: Any, words: Any, lo: Any, hi: Any) -> Any:
+    """``collect_categories`` for two classes."""
+    held, gone, categories, firsts, row = search.held, search.corner, search.categories, search.order, small.row
+    runs = collect_two(words, lo, hi, small.weight, small.y, held, firsts)
+    missing = np.int64((words[lo] >> SHIFT) == 0)
+    gone[0], gone[1] = held[0, 0] * missing, held[0, 1] * missing
+    for k in range(missing, runs):
+        held[k - missing, 0], held[k - missing, 1] = held[k, 0], held[k, 1]
+        categories[k - missing] = codes[row[words[firsts[k]] & LOCAL]]
+    return runs - missing
 
 
 @jit

@@ -6,8 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from lazyforest.engine.layout import Scalar, inlined, jit
-from lazyforest.engine.lists import LOCAL
+from lazyforest.engine.layout import LOCAL, Scalar, inlined, jit
 from lazyforest.engine.nodes import NUMBER, weight_of
 
 

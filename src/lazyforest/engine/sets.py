@@ -10,11 +10,14 @@ from lazyforest.engine.counts import score
 from lazyforest.engine.layout import SQUARED_ERROR, jit
 from lazyforest.engine.nodes import Best, is_empty, is_light
 from lazyforest.engine.sorting import sort_order
+from lazyforest.engine.two import scan_sets_of_two, sort_by_share
 
 
 @jit
 def search_sets(node: Any, search: Any, rules: Any, j: Any, k: Any, best: Any) -> Any:
     """The best set among the k categories in ``search.categories``; ``search.corner`` holds the missing rows."""
+    if node.two:
+        return search_prefixes_of_two(node, search, j, k, best)
     if rules.criterion == SQUARED_ERROR:
         return search_prefixes(node, search, rules, j, k, np.int64(-1), best)
     present, last = 0, np.int64(0)
@@ -70,3 +73,20 @@ def search_prefixes(node: Any, search: Any, rules: Any, j: Any, k: Any, c: Any, 
     for p in range(found):
         search.members[p] = search.categories[search.order[p]]
     return best
+
+
+@jit
+def search_prefixes_of_two(node: Any, search: Any, j: Any, k: Any, best: Any) -> Any:
+    """``search_prefixes`` for two classes, in the order by the second. Columns come in ascending order: no ties."""
+    held, order, missing, total = search.held, search.order, search.corner, node.total
+    sort_by_share(held, k, search.means, order, search.spare_order)
+    missing_a, missing_b = np.uint64(missing[0]), np.uint64(missing[1])
+    highest, length, with_missing, a, b = scan_sets_of_two(
+        held, order, k, missing_a, missing_b, np.uint64(total[0]), np.uint64(total[1]), search.f, best.score
+    )
+    if length == 0:
+        return best
+    search.best_left[0], search.best_left[1] = total[0] - np.int64(a), total[1] - np.int64(b)
+    for p in range(length):
+        search.members[p] = search.categories[order[p]]
+    return Best(highest, j, 0, 0, with_missing, missing_a + missing_b > 0, length)

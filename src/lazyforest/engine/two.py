@@ -10,7 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from lazyforest.engine.layout import BINS, GROUPS, jit
+from lazyforest.engine.layout import BINS, GROUPS, LOCAL, SHIFT, jit
+from lazyforest.engine.sorting import sort_order
 
 WIDTH = BINS // GROUPS  # bins of a group; group g has the edges g * WIDTH to (g + 1) * WIDTH
 
@@ -84,3 +85,55 @@ def scan_two(
             highest, at, best_a, best_b = new, k, a, b
         a, b = a + more_a, b + more_b
     return highest, at, best_a, best_b
+
+
+@jit
+def collect_two(words: Any, lo: Any, hi: Any, weight: Any, y: Any, held: Any, firsts: Any) -> Any:
+    """Counts of each run of equal codes in a sorted list into ``held``, and where it starts into ``firsts``.
+
+    Missing values, code 0, come first in the list and get a run of their own; returns the number of runs.
+    """
+    k, a, b = np.int64(-1), np.int64(0), np.int64(0)
+    last = np.int64(-1)
+    for i in range(lo, hi):
+        code, local = np.int64(words[i] >> SHIFT), words[i] & LOCAL
+        if code != last:
+            if k >= 0:
+                held[k, 0], held[k, 1] = a, b
+            k += 1
+            firsts[k] = i
+            a, b, last = np.int64(0), np.int64(0), code
+        w, c = np.int64(weight[local]), np.int64(y[local])
+        b += w * c
+        a += w * (1 - c)
+    held[k, 0], held[k, 1] = a, b
+    return k + 1
+
+
+@jit
+def sort_by_share(held: Any, k: Any, means: Any, order: Any, spare: Any) -> None:
+    """Order categories by ascending share of the second class, ties by code."""
+    for i in range(k):
+        means[i] = float(held[i, 1]) / float(held[i, 0] + held[i, 1])
+    sort_order(means, order, spare, k)
+
+
+@jit
+def scan_sets_of_two(
+    held: Any, order: Any, k: Any, missing_a: Any, missing_b: Any, total_a: Any, total_b: Any, f: Any, highest: Any
+) -> Any:
+    """The first prefix with the highest score above ``highest``: its length or 0, if it has the missing, its counts."""
+    length, with_missing, best_a, best_b = np.int64(0), False, np.uint64(0), np.uint64(0)
+    a, b = np.uint64(0), np.uint64(0)
+    any_missing = missing_a + missing_b > 0
+    for p in range(1, k + 1):
+        a, b = a + np.uint64(held[order[p - 1], 0]), b + np.uint64(held[order[p - 1], 1])
+        if p < k or any_missing:
+            new = score_two(a, b, total_a, total_b, f)
+            if new > highest:
+                highest, length, with_missing, best_a, best_b = new, np.int64(p), False, a, b
+        if p < k and any_missing:
+            new = score_two(a + missing_a, b + missing_b, total_a, total_b, f)
+            if new > highest:
+                highest, length, with_missing, best_a, best_b = new, np.int64(p), True, a + missing_a, b + missing_b
+    return highest, length, with_missing, best_a, best_b
