@@ -5,9 +5,9 @@ import numpy as np
 from hypothesis import strategies as st
 
 from lazyforest import reference
-from lazyforest.engine.exploration import NODES, ROWS_SCANNED, STACK_WORDS, explore_trees, new_task
+from lazyforest.engine.exploration import NODES, ROWS_SCANNED, STACK_WORDS, explore_recording, new_room, new_task
 from lazyforest.engine.layout import CLASS, EAGER, NODE_WORDS, TARGET, Rules, Target
-from lazyforest.engine.record import trimmed, walk
+from lazyforest.engine.record import walk
 from lazyforest.parameters import ALGORITHMS, BOOTSTRAPS, CRITERIA, NO_LIMIT
 from lazyforest.table import encode, encode_queries, read_numbers
 
@@ -72,7 +72,7 @@ def engine_forest(T, S, settings, algorithm, code_dtype=None):
         part = np.zeros((len(queries), votes.shape[1]), dtype=np.int64)
         task = new_task(table, target_of(T), rules, X[queries], columns)
         for tree in range(settings.n_estimators):
-            record = trimmed(explore_trees(*task, tree, tree + 1, part, True))
+            record = explore_recording(task, tree, part, new_room())
             nodes += [(tree, int(key)) for key in record.keys]
             if rules.algorithm == EAGER:
                 walk(record, X[queries], part)

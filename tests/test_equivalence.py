@@ -6,9 +6,9 @@ from hypothesis import HealthCheck, given, settings
 
 from helpers import assert_engine_equals_reference, cases, encoded, examples, random_forest, rules_of, target_of
 from lazyforest import reference
-from lazyforest.engine.exploration import explore_trees, new_task
+from lazyforest.engine.exploration import explore_recording, new_room, new_task
 from lazyforest.engine.layout import BLOCK, CODES, HISTOGRAM_COLUMNS
-from lazyforest.engine.record import LEFT, NONE, RIGHT, ROWS, trimmed
+from lazyforest.engine.record import LEFT, NONE, RIGHT, ROWS
 
 SMALL = {"rows": [(1, 3), (4, 40), (20, 40)], "columns": (1, 6), "distinct": [1, 2, 3, 8, 1000], "most_trees": 3}
 LARGE = {"rows": [(BLOCK + 24, 600)], "columns": (1, 3), "distinct": [2, 40, 300, 5000], "most_trees": 1}
@@ -79,7 +79,7 @@ def test_children_partition_their_parent(seed):
     T, forest = reference.table(X, y, 3), random_forest(rng, 1, regression=False)._replace(max_depth=None)
     table, queries = encoded(T, X[:1])
     task = new_task(table, target_of(T), rules_of(forest, "eager", 3), queries, np.arange(3))
-    record = trimmed(explore_trees(*task, 0, 1, np.zeros((1, 3), dtype=np.int64), True))
+    record = explore_recording(task, 0, np.zeros((1, 3), dtype=np.int64), new_room())
     for node, held in zip(record.nodes, record.held, strict=True):
         if node[LEFT] != NONE:
             assert node[ROWS] == record.nodes[node[LEFT], ROWS] + record.nodes[node[RIGHT], ROWS]

@@ -12,9 +12,9 @@ from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from lazyforest.engine.bootstrap import counts_of
-from lazyforest.engine.exploration import explore_trees, new_task
+from lazyforest.engine.exploration import explore_recording, new_room, new_task
 from lazyforest.engine.layout import BATCHED, CLASS, EAGER, NODE_WORDS, POISSON, SOFT_UNIT, Array, Rules, Target
-from lazyforest.engine.record import ROWS, VOTE, trimmed
+from lazyforest.engine.record import ROWS, VOTE
 from lazyforest.exploration import Exploration, Path, describe_path
 from lazyforest.frame import Frame, check_frame, derive_frame
 from lazyforest.parameters import (
@@ -58,9 +58,9 @@ def explain_row(forest: Forest, columns: list[Column], X: Array, say: Callable[[
     x = X[row : row + 1]
     usable = np.flatnonzero(~np.isnan(x[0])) if forest.reduced else np.arange(X.shape[1])
     task = new_task(forest.table, forest.target, forest.rules._replace(algorithm=BATCHED), x, usable)
-    paths = []
+    paths, room = [], new_room()
     for tree in range(forest.n_estimators):
-        record = trimmed(explore_trees(*task, tree, tree + 1, no_votes(forest, x), True))
+        record = explore_recording(task, tree, no_votes(forest, x), room)
         steps, leaf = describe_path(record, x[0], columns)
         vote = say(record.votes[record.nodes[leaf, VOTE]])
         paths.append(Path(tree, steps, vote, int(record.nodes[leaf, ROWS])))

@@ -9,9 +9,17 @@ from typing import Any, NamedTuple
 import numpy as np
 from joblib import Parallel, delayed, effective_n_jobs
 
-from lazyforest.engine.exploration import NODES, ROWS_SCANNED, STACK_WORDS, explore_trees, new_task
+from lazyforest.engine.exploration import (
+    NODES,
+    ROWS_SCANNED,
+    STACK_WORDS,
+    explore_recording,
+    explore_silently,
+    new_room,
+    new_task,
+)
 from lazyforest.engine.layout import EAGER, Array, Rules, Table, Target
-from lazyforest.engine.record import Record, trimmed, walk
+from lazyforest.engine.record import Record, walk
 from lazyforest.progress import Progress
 
 CELLS_PER_CALL = 2e8  # a kernel call ends within about a second, so that Ctrl-C and the progress bar are served
@@ -72,9 +80,10 @@ def explore_some(forest: Forest, X: Array, columns: Array, trees: range) -> Answ
     votes = no_votes(forest, X)
     kept: list[Record] = []
     if forest.rules.algorithm == EAGER:
-        kept = [trimmed(explore_trees(*task, tree, tree + 1, votes, True)) for tree in trees]
+        room = new_room()
+        kept = [explore_recording(task, tree, votes, room) for tree in trees]
     else:
-        explore_trees(*task, trees.start, trees.stop, votes, False)
+        explore_silently(task, trees, votes)
     costs = task.bag.costs
     size = total_bytes((task.bag, task.search, task.small, votes))
     return Answer(votes, Costs(int(costs[NODES]), int(costs[ROWS_SCANNED]), int(costs[STACK_WORDS]), size), kept)

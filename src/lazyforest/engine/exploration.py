@@ -37,7 +37,16 @@ from lazyforest.engine.layout import (
 from lazyforest.engine.lists import Small, new_small, open_block, search_small
 from lazyforest.engine.nodes import NUMBER, Best, Node, Search, copy, new_search, weight_of
 from lazyforest.engine.partition import part_lists, part_queries, part_rows, settle
-from lazyforest.engine.record import new_record, note_condition, note_leaf, note_node
+from lazyforest.engine.record import (
+    USED_MEMBERS,
+    USED_NODES,
+    Record,
+    new_record,
+    note_condition,
+    note_leaf,
+    note_node,
+    trimmed,
+)
 
 NODES, ROWS_SCANNED, STACK_WORDS, COSTS = range(4)  # what an exploration counts
 
@@ -322,11 +331,11 @@ def explore_trees(
     first: Any,
     last: Any,
     votes: Any,
-    recording: Any,
-) -> Any:
-    """Explore some trees and add the votes that their leaves cast; returns every node opened, if recording."""
-    record = new_record(bag.vote.size)
+    record: Any,
+) -> None:
+    """Explore some trees, add the votes that their leaves cast and, where the record has room, note every node."""
     algorithm, criterion, costs, member, vote = rules.algorithm, rules.criterion, bag.costs, bag.member, bag.vote
+    recording = record.keys.size > 0
     groups = max(X.shape[0], 1) if algorithm == LAZY else 1
     for turn in range((last - first) * groups):
         tree, group = first + turn // groups, turn % groups
@@ -343,9 +352,9 @@ def explore_trees(
             node = enter(bag, small, frame)
             size, pure = sum_up(node, target, search.weight, bag.counts)
             cast(node.total, rules, vote)
-            at = record.used[0]
+            at = record.used[USED_NODES]
             if recording:
-                record = note_node(record, frame.parent, frame.hi - frame.lo, node.total, frame.key)
+                note_node(record, frame.parent, frame.hi - frame.lo, node.total, frame.key)
             costs[NODES] += 1
             costs[STACK_WORDS] = max(costs[STACK_WORDS], frame.words)
             best = Best(0.0, -1, 0, 0, False, False, NUMBER)
@@ -355,16 +364,15 @@ def explore_trees(
             if best.column < 0:
                 add_votes(votes, bag.queries, frame.q_lo, frame.q_hi, vote)
                 if recording:
-                    record = note_leaf(record, at, vote)
+                    note_leaf(record, at, vote)
                 continue
             n_members = max(best.n_members, 0)
             condition = settle(node.total, table, best, search.members, search.best_left, member, criterion)
             if recording:
-                record = note_condition(record, at, condition, n_members, member)
+                note_condition(record, at, condition, n_members, member)
             top = go_down(table, algorithm, X, search.columns, small, bag, frame, condition, at, top)
             for p in range(n_members):
                 member[search.members[p]] = False
-    return record
 
 
 @jit
@@ -372,3 +380,23 @@ def add_votes(votes: Any, queries: Any, lo: Any, hi: Any, vote: Any) -> None:
     for i in range(lo, hi):
         for c in range(vote.size):
             votes[queries[i], c] += vote[c]
+
+
+def explore_silently(task: Task, trees: range, votes: Array) -> None:
+    explore_trees(*task, trees.start, trees.stop, votes, new_record(task.bag.vote.size))
+
+
+def explore_recording(task: Task, tree: int, votes: Array, room: list[int]) -> Record:
+    """Explore one tree and keep every node. ``room``, for nodes and members, grows until the record fits."""
+    while True:
+        costs, before = task.bag.costs.copy(), votes.copy()
+        record = new_record(task.bag.vote.size, *room)
+        explore_trees(*task, tree, tree + 1, votes, record)
+        if record.used[USED_NODES] <= room[0] and record.used[USED_MEMBERS] <= room[1]:
+            return trimmed(record)
+        room[:] = [max(2 * int(used), most) for used, most in zip(record.used[:2], room, strict=True)]
+        task.bag.costs[:], votes[:] = costs, before
+
+
+def new_room() -> list[int]:
+    return [256, 256]

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple, TypeVar, cast
 
 import numpy as np
 from numba import njit
+from numba.core.options import DefaultOptions
 
 Array = np.ndarray[Any, np.dtype[Any]]
 Scalar = Any  # in tuples that kernels make: whatever numba infers
@@ -94,22 +95,26 @@ def frozen(value: Any) -> Any:
     return view
 
 
+# Kernels allocate nothing, so their arrays need no counting of references, which took half of their time. The option
+# is numba's own but not documented; without it they are slower, nothing else.
+OPTIONS: dict[str, Any] = {"nogil": True, "error_model": "numpy", "no_cfunc_wrapper": True}
+if hasattr(DefaultOptions, "_nrt"):
+    OPTIONS["_nrt"] = False
+
+
 def jit(function: Kernel) -> Kernel:
     """Compile for this CPU. Releases the GIL; divisions follow NumPy, so that they cost no test."""
-    compiled: Any = njit(nogil=True, error_model="numpy", no_cfunc_wrapper=True)(function)
-    return cast(Kernel, compiled)
+    return cast(Kernel, njit(**OPTIONS)(function))
 
 
 def inlined(function: Kernel) -> Kernel:
     """As ``jit``, copied into its callers: for steps that pass whole tuples, which cost compile time at every call."""
-    compiled: Any = njit(nogil=True, error_model="numpy", no_cfunc_wrapper=True, inline="always")(function)
-    return cast(Kernel, compiled)
+    return cast(Kernel, njit(**OPTIONS, inline="always")(function))
 
 
 def entry(function: Kernel) -> Kernel:
     """As ``jit``, for what Python calls: the machine code, with all that it calls, is kept beside the source."""
-    compiled: Any = njit(nogil=True, error_model="numpy", no_cfunc_wrapper=True, cache=True)(function)
-    return cast(Kernel, compiled)
+    return cast(Kernel, njit(**OPTIONS, cache=True)(function))
 
 
 def forget_stale_kernels() -> None:

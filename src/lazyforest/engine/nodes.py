@@ -71,6 +71,8 @@ class Search(NamedTuple):
     best_left: Array  # (statistics,)
     columns: Array  # the columns that may be used, ascending
     inspected: Array  # the columns that this node looks at
+    tickets: Array  # (columns,) uint64
+    chosen: Array  # (columns,) bool
     words: Array  # (rows,) uint64, to be sorted
     spare: Array  # (rows,) uint64
     places: Array  # (256,)
@@ -108,6 +110,8 @@ def new_search(table: Table, target: Target, weight: Array, f: Array, columns: A
         best_left=np.empty(statistics, dtype=np.int64),
         columns=columns,
         inspected=np.empty(m, dtype=np.int64),
+        tickets=np.empty(m, dtype=np.uint64),
+        chosen=np.empty(m, dtype=np.bool_),
         words=np.empty(max(BLOCK, n), dtype=np.uint64),
         spare=np.empty(max(BLOCK, n), dtype=np.uint64),
         places=np.empty(256, dtype=np.int64),
@@ -185,8 +189,9 @@ def inspect(node: Any, table: Any, search: Any, rules: Any) -> Any:
         copy(search.columns, search.inspected, m)
         return m
     columns, inspected, order, rows = search.columns, search.inspected, search.order, node.rows
-    tickets, chosen = np.empty(m, dtype=np.uint64), np.zeros(m, dtype=np.bool_)
+    tickets, chosen = search.tickets, search.chosen
     for k in range(m):
+        chosen[k] = False
         tickets[k] = mix(node.key, TICKET + np.uint64(columns[k]))
     sort_order(tickets, order, inspected, m)
     count, splittable = 0, False

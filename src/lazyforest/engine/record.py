@@ -12,9 +12,12 @@ from lazyforest.engine.nodes import copy
 # The columns of Record.nodes. NONE: a leaf has no column, a side that was not opened no number.
 COLUMN, CUT, MISSING_IS_VALID, LEFT, RIGHT, ROWS, MEMBERS_LO, MEMBERS_HI, VOTE, FIELDS = range(10)
 NONE = -1
+USED_NODES, USED_MEMBERS, USED_LEAVES = range(3)
 
 
 class Record(NamedTuple):
+    """Room for so many nodes and members. ``used`` counts on when it is full: then try again with more."""
+
     nodes: Array  # (nodes, FIELDS) int64
     keys: Array  # (nodes,) uint64: hash of the path
     thresholds: Array  # (nodes,) float64
@@ -24,112 +27,95 @@ class Record(NamedTuple):
     used: Array  # (3,): nodes, members, leaves
 
 
-@jit
-def new_record(statistics: Any) -> Any:
+def new_record(statistics: int, nodes: int = 0, members: int = 0) -> Record:
+    """Room for no node records nothing."""
     return Record(
-        np.empty((16, FIELDS), dtype=np.int64),
-        np.empty(16, dtype=np.uint64),
-        np.empty(16, dtype=np.float64),
-        np.empty((16, statistics), dtype=np.int64),
-        np.empty(16, dtype=np.int64),
-        np.empty((16, statistics), dtype=np.int64),
+        np.empty((nodes, FIELDS), dtype=np.int64),
+        np.empty(nodes, dtype=np.uint64),
+        np.empty(nodes, dtype=np.float64),
+        np.empty((nodes, statistics), dtype=np.int64),
+        np.empty(members, dtype=np.int64),
+        np.empty((nodes, statistics), dtype=np.int64),
         np.zeros(3, dtype=np.int64),
     )
 
 
 @jit
-def doubled(array: Any) -> Any:
-    larger = np.empty(2 * array.size, dtype=array.dtype)
-    for i in range(array.size):
-        larger[i] = array[i]
-    return larger
-
-
-@jit
-def doubled_rows(array: Any) -> Any:
-    larger = np.empty((2 * array.shape[0], array.shape[1]), dtype=array.dtype)
-    for i in range(array.shape[0]):
-        for k in range(array.shape[1]):
-            larger[i, k] = array[i, k]
-    return larger
-
-
-@jit
-def note_node(record: Any, parent: Any, rows: Any, held: Any, key: Any) -> Any:
+def note_node(record: Any, parent: Any, rows: Any, held: Any, key: Any) -> None:
     """Append a node; ``parent`` is 2 * its parent's number + side, negative for a root."""
-    at = record.used[0]
-    if at == record.nodes.shape[0]:
-        record = Record(
-            doubled_rows(record.nodes),
-            doubled(record.keys),
-            doubled(record.thresholds),
-            doubled_rows(record.held),
-            record.members,
-            record.votes,
-            record.used,
-        )
-    record.nodes[at] = NONE
-    record.nodes[at, ROWS], record.keys[at], record.thresholds[at] = rows, key, np.nan
+    at = record.used[USED_NODES]
+    record.used[USED_NODES] += 1
+    if at >= record.keys.size:
+        return
+    node = record.nodes[at]
+    for k in range(FIELDS):
+        node[k] = NONE
+    node[ROWS], record.keys[at], record.thresholds[at] = rows, key, np.nan
     copy(held, record.held[at], held.size)
     if parent >= 0:
         record.nodes[parent >> 1, LEFT + (parent & 1)] = at
-    record.used[0] += 1
-    return record
 
 
 @jit
-def note_leaf(record: Any, at: Any, vote: Any) -> Any:
-    leaf = record.used[2]
-    votes = doubled_rows(record.votes) if leaf == record.votes.shape[0] else record.votes
-    copy(vote, votes[leaf], vote.size)
-    record.nodes[at, VOTE] = leaf
-    record.used[2] += 1
-    return Record(record.nodes, record.keys, record.thresholds, record.held, record.members, votes, record.used)
+def note_leaf(record: Any, at: Any, vote: Any) -> None:
+    leaf = record.used[USED_LEAVES]
+    record.used[USED_LEAVES] += 1
+    if at < record.keys.size:  # then there is room for the leaf as well: no more leaves than nodes
+        copy(vote, record.votes[leaf], vote.size)
+        record.nodes[at, VOTE] = leaf
 
 
 @jit
-def note_condition(record: Any, at: Any, condition: Any, n_members: Any, member: Any) -> Any:
+def note_condition(record: Any, at: Any, condition: Any, n_members: Any, member: Any) -> None:
+    lo = record.used[USED_MEMBERS]
+    record.used[USED_MEMBERS] += n_members
+    if at >= record.keys.size or lo + n_members > record.members.size:
+        return
     node = record.nodes[at]
     node[COLUMN], node[CUT], node[MISSING_IS_VALID] = condition.column, condition.cut, condition.missing_is_valid
     record.thresholds[at] = condition.threshold
-    if not condition.is_set:
-        return record
-    lo, pool = record.used[1], record.members
-    while pool.size < lo + n_members:
-        pool = doubled(pool)
-    node[MEMBERS_LO], node[MEMBERS_HI] = lo, lo + n_members
-    for code in range(member.size):
-        if member[code]:
-            pool[lo] = code
-            lo += 1
-    record.used[1] = lo
-    return Record(record.nodes, record.keys, record.thresholds, record.held, pool, record.votes, record.used)
+    if condition.is_set:
+        node[MEMBERS_LO], node[MEMBERS_HI] = lo, lo + n_members
+        for code in range(member.size):
+            if member[code]:
+                record.members[lo] = code
+                lo += 1
 
 
 @entry
 def walk(record: Any, X: Any, votes: Any) -> None:
     """Let every row of X walk the tree and add the vote of its leaf."""
+    nodes, thresholds, all_members, leaves = record.nodes, record.thresholds, record.members, record.votes
     for q in range(X.shape[0]):
-        node = record.nodes[0]
         at = 0
-        while node[COLUMN] != NONE:
-            x = X[q, node[COLUMN]]
+        while nodes[at, COLUMN] != NONE:
+            x = X[q, nodes[at, COLUMN]]
             if np.isnan(x):
-                valid = node[MISSING_IS_VALID] == 1
-            elif node[MEMBERS_LO] == NONE:
-                valid = x >= record.thresholds[at]
+                valid = nodes[at, MISSING_IS_VALID] == 1
+            elif nodes[at, MEMBERS_LO] == NONE:
+                valid = x >= thresholds[at]
             else:
-                members = record.members[node[MEMBERS_LO] : node[MEMBERS_HI]]
-                place = np.searchsorted(members, np.int64(x))
-                valid = place < members.size and members[place] == np.int64(x)
-            at = node[RIGHT] if valid else node[LEFT]
-            node = record.nodes[at]
+                valid = is_among(np.int64(x), all_members, nodes[at, MEMBERS_LO], nodes[at, MEMBERS_HI])
+            at = nodes[at, RIGHT] if valid else nodes[at, LEFT]
         for c in range(votes.shape[1]):
-            votes[q, c] += record.votes[node[VOTE], c]
+            votes[q, c] += leaves[nodes[at, VOTE], c]
+
+
+@jit
+def is_among(code: Any, members: Any, lo: Any, hi: Any) -> Any:
+    """Binary search in members[lo:hi]."""
+    end = hi
+    while lo < end:
+        mid = (lo + end) // 2
+        if members[mid] < code:
+            lo = mid + 1
+        else:
+            end = mid
+    return lo < hi and members[lo] == code
 
 
 def trimmed(record: Record) -> Record:
-    """The same record without the room to grow."""
+    """A copy without the unused room."""
     nodes, members, leaves = (int(k) for k in record.used)
     return Record(
         record.nodes[:nodes].copy(),
@@ -138,5 +124,5 @@ def trimmed(record: Record) -> Record:
         record.held[:nodes].copy(),
         record.members[:members].copy(),
         record.votes[:leaves].copy(),
-        record.used,
+        record.used.copy(),
     )
