@@ -5,12 +5,13 @@ VENV := .venv
 PYTHON := $(VENV)/bin/python
 READY := $(VENV)/.ready
 
-.PHONY: help setup demo test lint
+.PHONY: help setup demo test lint peers bench bench-quick growth accuracy
 
 help:
 	@echo 'make setup   an environment in $(VENV) with everything that is needed'
 	@echo 'make demo    fit, predict and compare the three algorithms on the breast cancer data'
 	@echo 'make test    lint, types and all tests'
+	@echo 'make bench-quick | bench | growth | accuracy   lazyforest beside other forests (minutes | hours | hours | minutes)'
 
 setup: $(READY)
 
@@ -31,3 +32,19 @@ lint: $(READY)
 # A file stays with one worker: tests of a file share what numba compiles.
 test: lint
 	$(PYTHON) -m pytest -n 2 --dist loadfile
+
+# The other forests, beside which lazyforest is measured.
+peers: $(READY)
+	$(PYTHON3) -m pip --python $(PYTHON) install --quiet --constraint constraints.txt --editable '.[bench]'
+
+bench-quick: peers
+	$(PYTHON) -m benchmarks.peers --quick
+
+bench: peers
+	$(PYTHON) -m benchmarks.peers
+
+growth: peers
+	$(PYTHON) -m benchmarks.growth
+
+accuracy: peers
+	$(PYTHON) -m benchmarks.accuracy
