@@ -104,6 +104,13 @@ def test_algorithms_agree_on_all_rows(datasets, name):
     assert (votes["lazy"].explore(X.iloc[some]).votes == votes["eager"].explore(X.iloc[some]).votes).all()
 
 
+def test_algorithms_agree_on_a_wide_table(datasets):
+    X, y = datasets("all")
+    models = [LazyForestClassifier(3, algorithm=a, random_state=0).fit(X[5:], y[5:]) for a in ALGORITHMS]
+    votes = [model.explore(X[:5]).votes for model in models]
+    assert all((v == votes[0]).all() for v in votes)
+
+
 def test_algorithms_agree_on_a_large_regression():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(20_000, 6))
@@ -170,6 +177,23 @@ def test_regression_of_constants_and_extremes():
         np.testing.assert_allclose(predicted, y, rtol=1e-12)
 
 
+def test_targets_far_from_zero_keep_their_differences():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(500, 3))
+    y = 1.7e9 + 10 * X[:, 0]
+    model = LazyForestRegressor(10, random_state=0)
+    assert model.fit(X, y, sample_weight=rng.random(500) + 0.5).score(X, y) > 0.99
+    y[0] = 1e17
+    with pytest.warns(UserWarning, match="500 distinct targets became"):
+        model.fit(X, y)
+
+
+@pytest.mark.parametrize("kind", [LazyForestClassifier, LazyForestRegressor])
+def test_weights_without_a_finite_total_are_refused(kind):
+    with pytest.raises(ValueError, match="too large to be summed exactly"):
+        kind().fit([[1], [2]] * 5, [0, 1] * 5, sample_weight=np.full(10, 1e308))
+
+
 def test_a_frame_given_by_hand_is_kept_and_a_wrong_one_refused():
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(50, 2)), rng.normal(size=50)
@@ -214,10 +238,14 @@ def test_paths_say_why():
     assert paths[0].vote == "no"
     assert paths[0].steps[-1].rows == paths[0].rows
     assert "age = 20 < 35" in str(paths[0])
+    long = LazyForestClassifier(1, bootstrap=False, min_samples_split=2).fit([[1234574.0], [1234575.0]], [0, 1])
+    assert long.explore([[1234574.0]]).paths(0)[0].steps[0].text == "column 0 = 1234574.0 < 1234574.5"
     assert any("is missing" in step.text for step in explored.paths(4)[0].steps)
     assert {step.column for path in paths for step in path.steps} <= {"age", "job"}
     with pytest.raises(IndexError, match="from 0 to 29"):
         explored.paths(30)
+    with pytest.raises(IndexError, match="whole number"):
+        explored.paths("a")
     soft = LazyForestClassifier(1, bootstrap=False, max_depth=0, voting="soft").fit(X, y).explore(X).paths(0)
     assert soft[0].vote == {"no": pytest.approx(0.5), "yes": pytest.approx(0.5)}
     number = LazyForestRegressor(1, bootstrap=False, max_depth=0).fit(X, np.arange(30)).explore(X).paths(0)

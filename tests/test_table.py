@@ -1,6 +1,7 @@
 """Data frames, arrays and lists: what is read, remembered, and refused."""
 
 import datetime
+from decimal import Decimal
 
 import numpy as np
 import pandas as pd
@@ -156,7 +157,41 @@ def test_factorise_says_missing():
     assert [distinct[i] if i >= 0 else None for i in indices] == ["b", None, "a", "b"]
 
 
+def test_objects_that_are_dates_or_decimals():
+    when = datetime.datetime(2020, 2, 29, 12)
+    rows = [[when, when.date(), Decimal("1.5"), datetime.timedelta(1), np.datetime64("2020-01-01")], [None] * 5]
+    columns = read(np.array(rows, dtype=object))
+    assert [raw.kind for raw in columns] == [DATE, DATE, NUMBER, DURATION, DATE]
+    assert columns[0].numbers[0] == read(pl.DataFrame({"t": [when]}))[0].numbers[0]
+    aware = when.replace(tzinfo=datetime.UTC)
+    assert read([[aware]])[0].numbers[0] == columns[0].numbers[0]
+
+
+def test_text_that_looks_missing_is_text():
+    for X in (np.array([["NaT"], ["<NA>"], ["x"]], dtype=object), pd.DataFrame({"x": ["NaT", "<NA>", "x"]})):
+        assert encode(read(X))[0].codes.tolist() == [[2, 1, 3]]
+    assert forest().fit([[1], [2]], ["NaT", "b"]).classes_.tolist() == ["NaT", "b"]
+
+
+def test_intervals_are_categories():
+    frame = pd.DataFrame({"age": pd.cut([1, 5, 9, 5], [0, 3, 6, 10])})
+    assert encode(read(frame))[0].codes.tolist() == [[1, 2, 3, 2]]
+
+
+def test_no_categories_wanted():
+    frame = pd.DataFrame({"a": pd.Categorical([3, 1, 3]), "b": [True, False, None]})
+    assert kinds(frame, None) == [NUMBER, NUMBER]
+    assert read(frame, None)[0].numbers.tolist() == [3.0, 1.0, 3.0]
+
+
+def test_an_arrow_dictionary_may_hold_a_missing_value():
+    column = pa.DictionaryArray.from_arrays(pa.array([0, 1, None]), pa.array(["a", None]))
+    assert encode(read(pa.table({"x": column})))[0].codes.tolist() == [[1, 0, 0]]
+
+
 BAD_TABLES = {
+    "'x' holds whole numbers up to 9007199254740994": pd.DataFrame({"x": [2**53, 2**53 + 2, 0, 1]}),
+    "Column 0 holds whole numbers": np.array([[2**60], [0], [0], [0]]),
     "mixes types": pd.DataFrame({"x": [1, "a", 2.5, None]}, dtype=object),
     "'x' holds .* of type dict": pd.DataFrame({"x": [{}, {}, {}, {}]}),
     "'x' is of type List": pl.DataFrame({"x": [[1], [2], [3], [4]]}),

@@ -113,8 +113,8 @@ class LazyForest(BaseEstimator):  # type: ignore[misc]
             algorithm=ALGORITHMS[self.algorithm],
             criterion=CRITERIA[self.criterion],
             bootstrap=BOOTSTRAPS[self.bootstrap],
-            max_depth=NO_LIMIT if self.max_depth is None else int(self.max_depth),
-            min_samples_split=int(self.min_samples_split),
+            max_depth=NO_LIMIT if self.max_depth is None else min(int(self.max_depth), NO_LIMIT),
+            min_samples_split=min(int(self.min_samples_split), NO_LIMIT),
             min_weight_fraction_leaf=float(self.min_weight_fraction_leaf),
             max_features=count_max_features(self.max_features, n_columns),
             soft=getattr(self, "voting", "hard") == "soft",
@@ -185,8 +185,9 @@ PARAMETERS = """
     missing : {{"route", "reduced"}}, default="route"
         Missing values are sent to a side by the condition; or a row is answered by a forest that does not have the
         columns which the row misses.
-    fixed_point : (int, int) or None, default=None
-        Fractional bits of weights and of targets; None derives them from the data.
+    fixed_point : (int, int), (int, int, float) or None, default=None
+        Fractional bits of weights and of targets, and what targets are taken about; None derives them from the data.
+        ``frame_`` of a fitted forest can be given to another, whose sums are then the same to the bit.
     n_jobs : int or None, default=None
         Threads; the answer does not depend on it.
     random_state : int, Generator, RandomState or None, default=None
@@ -284,8 +285,8 @@ class LazyForestClassifier(ClassifierMixin, LazyForest):  # type: ignore[misc]
 
     def _say_vote(self, vote: Array) -> Any:
         if self.voting == "hard" or not vote.any():
-            return self.classes_[vote.argmax()] if vote.any() else None
-        return {c: float(share) for c, share in zip(self.classes_, vote / SOFT_UNIT, strict=True) if share}
+            return self.classes_.tolist()[vote.argmax()] if vote.any() else None
+        return {c: float(share) for c, share in zip(self.classes_.tolist(), vote / SOFT_UNIT, strict=True) if share}
 
     def predict_proba(self, X: Any) -> Array:
         """The share of the votes of each class, in the order of ``classes_``."""
@@ -363,7 +364,8 @@ class LazyForestRegressor(RegressorMixin, LazyForest):  # type: ignore[misc]
 
     def _decide(self, votes: Array) -> tuple[Array, None]:
         mean = votes[:, 0] / np.maximum(votes[:, 1], 1)
-        return np.asarray(np.ldexp(mean / self._forest.rules.mean_unit, -self.frame_.target_bits)), None
+        about_offset = np.ldexp(mean / self._forest.rules.mean_unit, -self.frame_.target_bits)
+        return np.asarray(np.where(votes[:, 1] > 0, about_offset + self.frame_.target_offset, 0.0)), None
 
     def _say_vote(self, vote: Array) -> Any:
         return float(self._decide(vote[None])[0][0]) if vote.any() else None

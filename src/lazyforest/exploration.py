@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from numbers import Integral
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -37,7 +38,7 @@ class Path:
         return "\n".join([f"tree {self.tree}:", *lines, f"  votes {self.vote}"])
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Exploration:
     """The answer of a forest for some rows, and what it took to find it.
 
@@ -60,9 +61,9 @@ class Exploration:
     def paths(self, row: int) -> list[Path]:
         """For each tree: the conditions that this row met, the rows left at each step, and the vote."""
         n = len(self.votes)
-        if not -n <= row < n:
-            raise IndexError(f"row must be from 0 to {n - 1}, a row of the X that was explored. Got {row}.")
-        return self.explain(row % n)
+        if not isinstance(row, Integral) or not -n <= row < n:
+            raise IndexError(f"row must be a whole number from 0 to {n - 1}, a row of the X explored. Got {row!r}.")
+        return self.explain(int(row) % n)
 
 
 def describe_path(record: Record, x: Array, columns: list[Column]) -> tuple[list[Step], int]:
@@ -99,7 +100,9 @@ def say_value(column: Column, value: float) -> str:
 def spell(column: Column, number: float) -> str:
     if column.kind == DATE:
         return str(np.datetime64(int(np.ceil(number)), "us"))
-    return f"{number / 1e6:.6g} s" if column.kind == DURATION else f"{number:.6g}"
+    if column.kind == DURATION:
+        return f"{number / 1e6:g} s"
+    return f"{number:g}" if float(f"{number:g}") == number else repr(float(number))
 
 
 def say_number(column: Column, threshold: float, valid: bool) -> str:

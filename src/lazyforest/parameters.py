@@ -49,7 +49,10 @@ def is_max_features(value: Any) -> bool:
 
 def is_fixed_point(value: Any) -> bool:
     return value is None or (
-        isinstance(value, tuple | list) and len(value) == 2 and all(is_int(bits, -1000) for bits in value)
+        isinstance(value, tuple | list)
+        and len(value) in (2, 3)
+        and all(is_int(bits, -2000) and bits <= 2000 for bits in value[:2])
+        and all(isinstance(offset, Real) and np.isfinite(float(offset)) for offset in value[2:])
     )
 
 
@@ -89,7 +92,9 @@ RULES = {
         lambda v: isinstance(v, bool | np.bool_) or is_int(v, 0), "an int >= 0", "Use 1 for a progress bar."
     ),
     "fixed_point": Rule(
-        is_fixed_point, "None or a pair (weight_bits, target_bits) of ints", "Use None to derive it from the data."
+        is_fixed_point,
+        "None or a pair (weight_bits, target_bits) of ints, a target_offset may follow",
+        "Use None to derive it from the data.",
     ),
 }
 
@@ -116,7 +121,7 @@ def count_max_features(max_features: Any, n_columns: int) -> int:
     if max_features == "log2":
         return max(1, int(np.log2(n_columns)))
     if isinstance(max_features, Integral):
-        return int(max_features)
+        return min(int(max_features), n_columns)
     return max(1, int(max_features * n_columns))
 
 

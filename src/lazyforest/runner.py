@@ -18,7 +18,7 @@ from lazyforest.engine.exploration import (
     new_room,
     new_task,
 )
-from lazyforest.engine.layout import EAGER, Array, Rules, Table, Target
+from lazyforest.engine.layout import EAGER, LAZY, Array, Rules, Table, Target
 from lazyforest.engine.record import Record, walk
 from lazyforest.progress import Progress
 
@@ -59,9 +59,6 @@ class Answer(NamedTuple):
     costs: Costs
     trees: list[Record]
 
-    def plus(self, other: Answer) -> Answer:
-        return Answer(self.votes + other.votes, self.costs.plus(other.costs), self.trees + other.trees)
-
 
 def total_bytes(value: Any) -> int:
     """Bytes of all arrays in nested tuples and lists."""
@@ -91,20 +88,33 @@ def explore_some(forest: Forest, X: Array, columns: Array, trees: range) -> Answ
 
 def explore(forest: Forest, X: Array, columns: Array, n_jobs: int | None, verbose: bool) -> Answer:
     """Explore all trees for the rows of X, looking at ``columns`` only."""
-    m, n = forest.table.codes.shape
-    jobs, trees = effective_n_jobs(n_jobs), forest.n_estimators
-    cells = n * m * (1 + np.log2(1 + (n if forest.rules.algorithm == EAGER else len(X))))
-    per_call = int(np.clip(CELLS_PER_CALL / cells, 1, -(-trees // jobs)))
-    ranges = [range(first, min(first + per_call, trees)) for first in range(0, trees, per_call)]
-    before = time.process_time()
+    jobs, before = effective_n_jobs(n_jobs), time.process_time()
+    calls = plan_calls(forest, len(X), jobs)
     total = Answer(no_votes(forest, X), Costs(), [])
-    with Progress(trees, "trees", verbose) as progress:
+    with Progress(sum(len(trees) for trees, _ in calls), "trees", verbose) as progress:
         run = Parallel(n_jobs=jobs, prefer="threads", return_as="generator")
-        for some, answer in zip(ranges, run(delayed(explore_some)(forest, X, columns, r) for r in ranges), strict=True):
-            total = total.plus(answer)
-            progress.advance(len(some))
+        found = run(delayed(explore_some)(forest, X[queries], columns, trees) for trees, queries in calls)
+        for (trees, queries), (votes, costs, kept) in zip(calls, found, strict=True):
+            total.votes[queries] += votes
+            total = Answer(total.votes, total.costs.plus(costs), total.trees + kept)
+            progress.advance(len(trees))
     spent = total.costs._replace(bytes=total.costs.bytes * jobs, cpu_seconds=time.process_time() - before)
     return total._replace(costs=spent)
+
+
+def plan_calls(forest: Forest, n_queries: int, jobs: int) -> list[tuple[range, slice]]:
+    """Trees and queries per kernel call, so that each ends within about a second.
+
+    The lazy algorithm starts anew for every query, so that it may be cut between queries as well.
+    """
+    m, n = forest.table.codes.shape
+    trees, lazy = forest.n_estimators, forest.rules.algorithm == LAZY
+    cells = n * m * (2.0 if lazy else 1 + np.log2(1 + (n if forest.rules.algorithm == EAGER else n_queries)))
+    many = int(np.clip(CELLS_PER_CALL / cells, 1, n_queries)) if lazy else max(n_queries, 1)
+    per_call = int(np.clip(CELLS_PER_CALL / (cells * (many if lazy else 1)), 1, -(-trees // jobs)))
+    slices = [slice(first, min(first + many, n_queries)) for first in range(0, max(n_queries, 1), many)]
+    ranges = [range(first, min(first + per_call, trees)) for first in range(0, trees, per_call)]
+    return [(some, queries) for some in ranges for queries in slices]
 
 
 def walk_trees(forest: Forest, grown: Answer, X: Array) -> Answer:
@@ -123,12 +133,15 @@ def answer(forest: Forest, grown: Answer | None, X: Array, n_jobs: int | None, v
     if not forest.reduced:
         return explore(forest, X, np.arange(X.shape[1]), n_jobs, verbose)
     total = Answer(no_votes(forest, X), Costs(), [])
-    for queries, columns in by_missing_columns(X):
-        found = explore(forest, X[queries], columns, n_jobs, verbose)
-        if forest.rules.algorithm == EAGER:
-            found = walk_trees(forest, found, X[queries])
-        total.votes[queries] = found.votes
-        total = total._replace(costs=total.costs.plus(found.costs))
+    groups = list(by_missing_columns(X))
+    with Progress(len(groups), "groups of rows that miss the same columns", verbose) as progress:
+        for queries, columns in groups:
+            found = explore(forest, X[queries], columns, n_jobs, verbose=False)
+            if forest.rules.algorithm == EAGER:
+                found = walk_trees(forest, found, X[queries])
+            total.votes[queries] = found.votes
+            total = total._replace(costs=total.costs.plus(found.costs))
+            progress.advance(1)
     return total
 
 

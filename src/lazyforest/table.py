@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import datetime
 import importlib.util
 from collections.abc import Callable, Hashable, Sequence
+from decimal import Decimal
 from numbers import Real
 from typing import Any, NamedTuple
 
@@ -16,6 +18,7 @@ from lazyforest.engine.layout import BINS, COARSE, CODES, Array, Table
 
 NUMBER, DATE, DURATION, CATEGORY, EMPTY = "numbers", "dates", "durations", "categories", "no values"
 TEXT, BOOL = "text", "true or false"
+LONGEST_INTEGER = 2**53
 
 
 class Raw(NamedTuple):
@@ -86,6 +89,9 @@ def as_array(X: Any) -> Array:
             kind = np.asarray(X).dtype.kind
         except ValueError:
             kind = "f"  # rows of different lengths: check_array says so
+    if kind is not None and kind in "iu" and not isinstance(X, Sequence) and X.ndim == 2 and X.size:
+        for j, (lowest, highest) in enumerate(zip(X.min(axis=0), X.max(axis=0), strict=True)):
+            refuse_long_integers(lowest, highest, j)
     if kind is not None and kind in "OUS":
         return check_matrix(np.array(X, dtype=object), None)
     return check_matrix(X, np.float64)
@@ -98,8 +104,8 @@ def check_matrix(X: Any, dtype: Any) -> Array:
     try:
         return np.asarray(check_array(X, dtype=dtype, ensure_all_finite=False, input_name="X"))
     except (TypeError, ValueError) as error:
-        advice = "Give X as a table of at least one row and one column."
-        raise type(error)(f"X cannot be read: {error} {advice}") from error
+        advice = " Give X at least one row and one column." if "minimum of" in str(error) else ""
+        raise type(error)(f"X cannot be read: {error}{advice}") from error
 
 
 def wanted_categories(categorical: Any, names: list[Any], remembered: list[Column] | None) -> list[bool | None]:
@@ -146,14 +152,13 @@ def read_series(series: Any, name: Any, wanted: bool | None) -> Raw:
     """A narwhals series: its dtype decides, unless the user did."""
     dtype = series.dtype
     if dtype.is_numeric():
+        if dtype.is_integer():
+            refuse_long_integers(series.min(), series.max(), name)
         return read_numbers(series.cast(nw.Float64).to_numpy(), name, wanted)
     if dtype == nw.Boolean and wanted is False:
         return read_numbers(series.cast(nw.Float64).to_numpy(), name, wanted)
     if dtype in (nw.Boolean, nw.String, nw.Categorical, nw.Enum):
-        indices, distinct = factorise(series)
-        if not distinct:
-            return Raw(name, EMPTY, np.full(len(indices), np.nan))
-        return Raw(name, CATEGORY, None, indices, distinct, family_of(distinct, name))
+        return read_categories(*factorise(series), name, wanted)
     if dtype in (nw.Object, nw.Unknown):
         return read_values(series.to_list(), name, wanted)
     if dtype in (nw.Datetime, nw.Date):
@@ -164,6 +169,28 @@ def read_series(series: Any, name: Any, wanted: bool | None) -> Raw:
         f"{describe(name)} is of type {dtype}, which a condition cannot test. Turn it into numbers, text, dates, "
         f"durations or booleans, or leave it out."
     )
+
+
+def read_categories(indices: Array, distinct: list[Any], name: Any, wanted: bool | None) -> Raw:
+    """Categories that a dtype says are such; without values, or numbers after all if the user does not want them."""
+    if not distinct:
+        return Raw(name, EMPTY, np.full(len(indices), np.nan))
+    if not any(isinstance(value, str | Real) for value in distinct):
+        distinct = [str(value) for value in distinct]  # intervals, dates: their names
+    family = family_of(distinct, name)
+    if wanted is False and family in (NUMBER, BOOL):
+        return read_numbers(np.array([*distinct, np.nan], dtype=np.float64)[indices], name, wanted)
+    return Raw(name, CATEGORY, None, indices, distinct, family)
+
+
+def refuse_long_integers(lowest: Any, highest: Any, name: Any) -> None:
+    """Numbers are compared as float64, in which whole numbers above 2**53 are no longer apart."""
+    longest = max((abs(int(v)) for v in (lowest, highest) if not is_missing(v)), default=0)
+    if longest > LONGEST_INTEGER:
+        raise ValueError(
+            f"{describe(name)} holds whole numbers up to {longest}; above 2**53 they do not stay apart. Turn it into "
+            f"text if it is an id, or subtract a constant."
+        )
 
 
 def read_numbers(x: Array, name: Any, wanted: bool | None) -> Raw:
@@ -194,14 +221,34 @@ def read_values(values: list[Any], name: Any, wanted: bool | None) -> Raw:
     if not present:
         return Raw(name, EMPTY, np.full(len(values), np.nan))
     family = family_of(present, name)
-    if family == NUMBER:
-        numbers = np.array([np.nan if v is None else float(v) for v in values])
-        return read_numbers(numbers, name, wanted)
+    if family in (NUMBER, DATE, DURATION) or (family == BOOL and wanted is False):
+        to_number = {DATE: microseconds_of_date, DURATION: microseconds_of_duration}.get(family, float)
+        numbers = np.array([np.nan if v is None else to_number(v) for v in values])
+        return read_numbers(numbers, name, wanted) if family in (NUMBER, BOOL) else Raw(name, family, numbers)
     return Raw(name, CATEGORY, None, *index_values(values), family)
 
 
+def microseconds_of_date(value: Any) -> float:
+    if isinstance(value, np.datetime64):
+        return float(value.astype("datetime64[us]").astype(np.int64))
+    if not isinstance(value, datetime.datetime):
+        value = datetime.datetime(value.year, value.month, value.day)
+    return microseconds_of_duration(value - datetime.datetime(1970, 1, 1, tzinfo=value.tzinfo and datetime.UTC))
+
+
+def microseconds_of_duration(value: Any) -> float:
+    if isinstance(value, np.timedelta64):
+        return float(value.astype("timedelta64[us]").astype(np.int64))
+    return float(value / datetime.timedelta(microseconds=1))
+
+
 def is_missing(value: Any) -> bool:
-    return value is None or (isinstance(value, float | np.floating) and value != value) or str(value) in ("<NA>", "NaT")
+    """None, NaN, NaT or pandas' NA (by name, for pandas may not be installed)."""
+    if value is None or type(value).__name__ in ("NAType", "NaTType"):
+        return True
+    if isinstance(value, np.datetime64 | np.timedelta64):
+        return bool(np.isnat(value))
+    return isinstance(value, float | np.floating) and bool(value != value)
 
 
 def family_of(values: list[Any], name: Any) -> str:
@@ -209,15 +256,17 @@ def family_of(values: list[Any], name: Any) -> str:
     tests: dict[str, Callable[[Any], bool]] = {
         TEXT: lambda v: isinstance(v, str),
         BOOL: lambda v: isinstance(v, bool | np.bool_),
-        NUMBER: lambda v: isinstance(v, Real) and not isinstance(v, bool | np.bool_),
+        DURATION: lambda v: isinstance(v, datetime.timedelta | np.timedelta64),  # one of these is a number to Python
+        DATE: lambda v: isinstance(v, datetime.date | np.datetime64),
+        NUMBER: lambda v: isinstance(v, Real | Decimal),
     }
     found: dict[str, Any] = {}
     for value in values:
         family = next((f for f, test in tests.items() if test(value)), None)
         if family is None:
             raise TypeError(
-                f"{describe(name)} holds {value!r} of type {type(value).__name__}; a cell (argument) must be a string, "
-                f"a bool or a number. Turn it into one of these, or leave the column out."
+                f"{describe(name)} holds {value!r} of type {type(value).__name__}; an argument must be a string, a "
+                f"bool, a date or a number. Turn it into one of these, or leave the column out."
             )
         found.setdefault(family, value)
     if len(found) > 1:
@@ -234,7 +283,8 @@ def factorise(series: Any) -> tuple[Array, list[Any]]:
 
     try:
         encoded = series.to_arrow()
-        if pyarrow.types.is_null(encoded.type):
+        kind = getattr(encoded.type, "value_type", encoded.type)
+        if pyarrow.types.is_null(kind) or pyarrow.types.is_nested(kind):
             return index_values(series.to_list())
         if not isinstance(encoded.type, pyarrow.DictionaryType):
             encoded = encoded.dictionary_encode()
@@ -243,7 +293,10 @@ def factorise(series: Any) -> tuple[Array, list[Any]]:
     except pyarrow.ArrowException:  # categories of mixed types: said later, with the column's name
         return index_values(series.to_list())
     indices = encoded.indices.cast("int64").fill_null(-1).to_numpy(zero_copy_only=False)
-    return indices, encoded.dictionary.to_pylist()
+    distinct = encoded.dictionary.to_pylist()
+    if None in distinct:  # a dictionary may hold a missing value as well
+        return index_values(series.to_list())
+    return indices, distinct
 
 
 def index_values(values: list[Any]) -> tuple[Array, list[Any]]:

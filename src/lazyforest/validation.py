@@ -23,7 +23,7 @@ def advised(advice: str) -> Iterator[None]:
         yield
     except (TypeError, ValueError) as error:
         message = str(error).rstrip()
-        raise type(error)(f"{message} {advice}") from error
+        raise type(error)(f"{message}{chr(10) if chr(10) in message else ' '}{advice}") from error
 
 
 def check_row_ids(row_ids: Any, n_rows: int | None) -> Array:
@@ -104,6 +104,10 @@ def check_target(estimator: Any, target: Any, n_rows: int) -> Array:
         raise ValueError(
             f"Found input variables with inconsistent numbers of samples: X has {n_rows} rows, y has {len(y)} targets. "
             f"Give one target per row."
+        )
+    if y.dtype.kind in "mM":
+        raise ValueError(
+            f"y holds {y.dtype}. Turn dates and durations into numbers of a unit you choose, or into text."
         )
     if y.dtype.kind == "c":
         raise ValueError("Complex data not supported in y. Convert it to real numbers or to text.")

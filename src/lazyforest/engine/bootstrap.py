@@ -49,7 +49,7 @@ def root_key(seed: Any, tree: Any) -> Any:
 
 @jit
 def draw_counts(seed: Any, tree: Any, bootstrap: Any, row_ids: Any, counts: Any) -> None:
-    """Fill ``counts`` (uint8 holds Poisson, int64 everything) with how often each row is in the bag of ``tree``."""
+    """Fill ``counts`` with how often each row is in the bag of ``tree``."""
     key = mix(mix(seed, np.uint64(tree)), BAG)
     if bootstrap == POISSON:
         for i in range(row_ids.size):
