@@ -43,8 +43,9 @@ def exponent_of(number: float) -> int:
 
 
 def most_weight(weight: Array) -> float:
-    """No bootstrap weighs more than this."""
-    return max(MOST_COUNTS * float(weight.sum()), len(weight) * float(weight.max(initial=0.0)))
+    """No bootstrap weighs more than this; infinity is refused later."""
+    with np.errstate(over="ignore"):
+        return max(MOST_COUNTS * float(weight.sum()), len(weight) * float(weight.max(initial=0.0)))
 
 
 def farthest(y: Array, offset: float) -> float:
@@ -72,7 +73,7 @@ def check_frame(frame: Frame, weight: Array, y: Array | None) -> None:
     """Raise a ValueError if a sum could leave an int64, or all weights round to zero; warn if targets merge."""
     if not math.isfinite(most_weight(weight)) or exponent_of(most_weight(weight)) + frame.weight_bits > WEIGHT_BITS:
         raise ValueError(
-            f"The total of sample_weight, {float(weight.sum()):g} at {frame.weight_bits} fractional bits, is too large "
+            f"The total of sample_weight, {most_weight(weight) / MOST_COUNTS:g} at {frame.weight_bits} fractional bits, is too large "
             f"to be summed exactly. Divide all weights by a constant, or set a smaller fixed_point[0]."
         )
     if not frame.weights(weight).any():
