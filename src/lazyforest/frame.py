@@ -73,8 +73,8 @@ def check_frame(frame: Frame, weight: Array, y: Array | None) -> None:
     """Raise a ValueError if a sum could leave an int64, or all weights round to zero; warn if targets merge."""
     if not math.isfinite(most_weight(weight)) or exponent_of(most_weight(weight)) + frame.weight_bits > WEIGHT_BITS:
         raise ValueError(
-            f"The total of sample_weight, {most_weight(weight) / MOST_COUNTS:g} at {frame.weight_bits} fractional bits, is too large "
-            f"to be summed exactly. Divide all weights by a constant, or set a smaller fixed_point[0]."
+            f"The total of sample_weight, {most_weight(weight) / MOST_COUNTS:g} at {frame.weight_bits} fractional bits "
+            f"is too large to be summed exactly. Divide all weights by a constant, or set a smaller fixed_point[0]."
         )
     if not frame.weights(weight).any():
         raise ValueError(
