@@ -31,10 +31,10 @@ from lazyforest.runner import Answer, Forest, answer, explore, no_votes
 from lazyforest.table import Column, Raw, check_text_is_wanted, count_rows, encode, encode_queries, read
 from lazyforest.validation import (
     advised,
-    check_classes,
     check_row_ids,
     check_target,
     check_weights,
+    find_classes,
     numeric_target,
     weigh_classes,
 )
@@ -268,8 +268,7 @@ class LazyForestClassifier(ClassifierMixin, LazyForest):  # type: ignore[misc]
         with unchanged_on_error(self):
             columns = self._read(X)
             y = check_target(self, y, count_rows(columns[0]))
-            check_classes(y)
-            self.classes_, codes = np.unique(y, return_inverse=True)
+            self.classes_, codes = find_classes(y)
             if len(self.classes_) > np.iinfo(CLASS).max:
                 raise ValueError(f"y must have at most {np.iinfo(CLASS).max} classes. Got {len(self.classes_)}.")
             weight = check_weights(sample_weight, len(y)) * weigh_classes(self.class_weight, y)

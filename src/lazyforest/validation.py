@@ -111,7 +111,7 @@ def check_target(estimator: Any, target: Any, n_rows: int) -> Array:
         )
     if y.dtype.kind == "c":
         raise ValueError("Complex data not supported in y. Convert it to real numbers or to text.")
-    missing = np.isnan(y) if y.dtype.kind == "f" else np.array([is_missing(v) for v in y])
+    missing = np.isnan(y) if y.dtype.kind == "f" else find_missing(y)
     if missing.any():
         rows = np.flatnonzero(missing)
         raise ValueError(
@@ -124,8 +124,31 @@ def check_target(estimator: Any, target: Any, n_rows: int) -> Array:
     return y
 
 
+def find_missing(y: Array) -> Array:
+    """Where an object array has no value; looks at each distinct value once."""
+    if y.dtype != object:
+        return np.zeros(len(y), dtype=bool)
+    values = y.tolist()
+    gone = {id(v) for v in {id(v): v for v in values}.values() if is_missing(v)}
+    return np.fromiter((id(v) in gone for v in values), dtype=bool, count=len(y)) if gone else np.zeros(len(y), bool)
+
+
+def find_classes(y: Array) -> tuple[Array, Array]:
+    """The classes, ascending, and the number of each row's class; text is hashed, not sorted."""
+    if y.dtype.kind not in "OU":
+        check_classes(y)
+        classes, codes = np.unique(y, return_inverse=True)
+        return classes, codes
+    values = y.tolist()
+    distinct = np.array(list(dict.fromkeys(values)), dtype=y.dtype)
+    check_classes(distinct)
+    classes = np.unique(distinct)
+    number = {value: k for k, value in enumerate(classes.tolist())}
+    return classes, np.fromiter(map(number.__getitem__, values), dtype=np.int64, count=len(values))
+
+
 def check_classes(y: Array) -> None:
-    """Targets that are classes, not measurements."""
+    """Targets that are classes, not measurements; the distinct ones are enough."""
     kind = type_of_target(y, input_name="y")
     if kind not in ("binary", "multiclass"):
         fraction = next((v for v in y.tolist() if isinstance(v, float) and v != int(v)), y[0])
