@@ -153,8 +153,16 @@ def cast(total: Any, rules: Any, vote: Any) -> None:
 def sum_classes(rows: Any, lo: Any, hi: Any, y: Any, weight: Any, total: Any) -> Any:
     """Weight per class into ``total``; returns whether there is only one class."""
     total[:] = 0
-    for i in range(lo, hi):
-        total[y[rows[i]]] += weight[rows[i]]
+    if total.size == 2:  # in registers: rows of one class in a row would wait for each other's sum
+        both, second = np.int64(0), np.int64(0)
+        for i in range(lo, hi):
+            w = np.int64(weight[rows[i]])
+            both += w
+            second += w * np.int64(y[rows[i]])
+        total[0], total[1] = both - second, second
+    else:
+        for i in range(lo, hi):
+            total[y[rows[i]]] += weight[rows[i]]
     classes = 0
     for c in range(total.size):
         classes += total[c] > 0

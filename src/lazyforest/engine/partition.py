@@ -70,14 +70,14 @@ def part_rows(rows: Any, lo: Any, hi: Any, spare: Any, codes: Any, condition: An
     If the valid side is not wanted its half holds anything.
     """
     mid, others = lo, 0
+    simple, cut = not condition.is_set and not condition.missing_is_valid, condition.cut
     for i in range(lo, hi):
         r = rows[i]
-        if is_valid_code(condition, codes[r], member):
-            spare[others] = r
-            others += 1
-        else:
-            rows[mid] = r
-            mid += 1
+        valid = codes[r] >= cut if simple else is_valid_code(condition, codes[r], member)
+        spare[others] = r  # written always, kept if valid: no branch to mispredict
+        rows[mid] = r
+        others += valid
+        mid += not valid
     if want_right:
         for i in range(others):
             rows[mid + i] = spare[i]
