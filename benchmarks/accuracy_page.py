@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -58,15 +59,20 @@ def remark(run: dict[str, Any]) -> str:
     return f" A sample of at most {sample:,} rows of each data set." if sample else ""
 
 
+def grid(results: list[dict[str, Any]], cell: Callable[[dict[str, Any]], str]) -> tuple[list[str], list[list[str]]]:
+    """The data sets, and for each model a row with a cell for each of them."""
+    data, rows = in_order(result["data"] for result in results), []
+    for model in in_order(result["model"] for result in results):
+        mine = {result["data"]: result for result in pick(results, model=model)}
+        rows.append([model, *(cell(mine[name]) for name in data)])
+    return data, rows
+
+
 def classification(run: dict[str, Any]) -> list[str]:
     results = pick(run["results"], part="classification")
     if not results:
         return []
-    data = in_order(result["data"] for result in results)
-    rows = []
-    for model in in_order(result["model"] for result in results):
-        mine = {result["data"]: result for result in pick(results, model=model)}
-        rows.append([model, *(percent(mine[name]) for name in data)])
+    data, rows = grid(results, percent)
     lines = ["## Classification\n", "Percent right in stratified 10-fold cross-validation, ± its standard error; in"]
     lines += ["brackets the difference to the first line in points, ± its standard error.\n"]
     header = ["", *(f"{name}, {pick(results, data=name)[0]['rows']:,} rows" for name in data)]
@@ -100,11 +106,7 @@ def regression(run: dict[str, Any]) -> list[str]:
     results = pick(run["results"], part="regression")
     if not results:
         return []
-    data = in_order(result["data"] for result in results)
-    rows = []
-    for model in in_order(result["model"] for result in results):
-        mine = {result["data"]: result for result in pick(results, model=model)}
-        rows.append([model, *(f"{mine[name]['r2']:.4f}" for name in data)])
+    data, rows = grid(results, lambda result: f"{result['r2']:.4f}")
     header = ["", *(f"{name} ({pick(results, data=name)[0]['rows']:,} rows)" for name in data)]
     return [
         "## Regression\n",

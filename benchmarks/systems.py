@@ -89,6 +89,17 @@ def encoded_bytes(model: Any) -> int | None:
     return sum(part.nbytes for part in forest.table if isinstance(part, np.ndarray)) if forest else None
 
 
+def sklearn_parameters(forest: Forest) -> dict[str, Any]:
+    return {
+        "n_estimators": forest.trees,
+        "max_features": None,
+        "max_depth": DEPTH,
+        "min_samples_split": SPLIT_ROWS,
+        "n_jobs": forest.threads,
+        "random_state": forest.seed,
+    }
+
+
 class SklearnForest(System):
     name, label, package = SKLEARN, "scikit-learn", "scikit-learn"
     exact = True
@@ -96,15 +107,7 @@ class SklearnForest(System):
     def fit(self, X: Any, y: Array, forest: Forest) -> Any:
         from sklearn.ensemble import RandomForestClassifier
 
-        return RandomForestClassifier(
-            forest.trees,
-            criterion="entropy",
-            max_features=None,
-            max_depth=DEPTH,
-            min_samples_split=SPLIT_ROWS,
-            n_jobs=forest.threads,
-            random_state=forest.seed,
-        ).fit(X, y)
+        return RandomForestClassifier(criterion="entropy", **sklearn_parameters(forest)).fit(X, y)
 
 
 class IntelexForest(System):
@@ -114,15 +117,7 @@ class IntelexForest(System):
     def fit(self, X: Any, y: Array, forest: Forest) -> Any:
         from sklearnex.ensemble import RandomForestClassifier
 
-        model = RandomForestClassifier(
-            forest.trees,
-            criterion="gini",
-            max_features=None,
-            max_depth=DEPTH,
-            min_samples_split=SPLIT_ROWS,
-            n_jobs=forest.threads,
-            random_state=forest.seed,
-        ).fit(X, y)
+        model = RandomForestClassifier(criterion="gini", **sklearn_parameters(forest)).fit(X, y)
         assert getattr(model, "_onedal_estimator", None) is not None, "handed over to scikit-learn"
         return model
 

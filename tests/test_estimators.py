@@ -14,7 +14,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from helpers import LISTINGS
-from lazyforest import LazyForestClassifier, bootstrap_counts, reference
+from lazyforest import LazyForestClassifier, LazyForestRegressor, bootstrap_counts, reference
 
 ALGORITHMS = ("batched", "lazy", "eager")
 WEIGHTS_ARE_COPIES = (
@@ -41,7 +41,12 @@ def expected_failures(estimator):
 
 
 @parametrize_with_checks(
-    [LazyForestClassifier(algorithm=a, bootstrap=b, n_estimators=20) for a in ALGORITHMS for b in (False, "poisson")],
+    [
+        kind(algorithm=a, bootstrap=b, n_estimators=20)
+        for kind in (LazyForestClassifier, LazyForestRegressor)
+        for a in ALGORITHMS
+        for b in (False, "poisson")
+    ],
     expected_failed_checks=expected_failures,
 )
 def test_scikit_learn(estimator, check):

@@ -5,20 +5,11 @@ import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from helpers import LISTINGS, examples
 from lazyforest import LazyForestClassifier, LazyForestRegressor, reference
 from lazyforest.frame import derive_frame
-from test_estimators import ALGORITHMS, expected_failures
-
-
-@parametrize_with_checks(
-    [LazyForestRegressor(algorithm=a, bootstrap=b, n_estimators=20) for a in ALGORITHMS for b in (False, "poisson")],
-    expected_failed_checks=expected_failures,
-)
-def test_scikit_learn(estimator, check):
-    check(estimator)
+from test_estimators import ALGORITHMS
 
 
 def random_table(rng, n):

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from lazyforest.engine.layout import Array
+from lazyforest.engine.layout import TARGET, Array
 
 MOST_COUNTS = 13  # a Poisson count never passes it
 WEIGHT_BITS = 52  # a bootstrap's total weight stays exact in a float64
@@ -34,7 +34,7 @@ class Frame(NamedTuple):
         return self.weights(weight) if self.weight_bits == 0 else (self.weights(weight) > 0).astype(np.int64)
 
     def targets(self, y: Array) -> Array:
-        return np.rint(np.ldexp(y - self.target_offset, self.target_bits)).astype(np.int64)
+        return np.rint(np.ldexp(y - self.target_offset, self.target_bits)).astype(TARGET)
 
 
 def exponent_of(number: float) -> int:

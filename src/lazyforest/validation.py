@@ -18,7 +18,7 @@ from lazyforest.table import is_missing
 
 @contextmanager
 def advised(advice: str) -> Iterator[None]:
-    """Add what to do to an error of scikit-learn's, unless it says so itself."""
+    """Add what to do to an error of scikit-learn's."""
     try:
         yield
     except (TypeError, ValueError) as error:

@@ -10,7 +10,7 @@ from lazyforest.engine.layout import Array, entry, jit
 from lazyforest.engine.nodes import copy
 
 # The columns of Record.nodes. NONE: a leaf has no column, a side that was not opened no number.
-COLUMN, CUT, MISSING_IS_VALID, LEFT, RIGHT, ROWS, MEMBERS_LO, MEMBERS_HI, VOTE, FIELDS = range(10)
+COLUMN, MISSING_IS_VALID, LEFT, RIGHT, ROWS, MEMBERS_LO, MEMBERS_HI, VOTE, FIELDS = range(9)
 NONE = -1
 USED_NODES, USED_MEMBERS, USED_LEAVES = range(3)
 
@@ -72,7 +72,7 @@ def note_condition(record: Any, at: Any, condition: Any, n_members: Any, member:
     if at >= record.keys.size or lo + n_members > record.members.size:
         return
     node = record.nodes[at]
-    node[COLUMN], node[CUT], node[MISSING_IS_VALID] = condition.column, condition.cut, condition.missing_is_valid
+    node[COLUMN], node[MISSING_IS_VALID] = condition.column, condition.missing_is_valid
     record.thresholds[at] = condition.threshold
     if condition.is_set:
         node[MEMBERS_LO], node[MEMBERS_HI] = lo, lo + n_members
