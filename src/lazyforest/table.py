@@ -13,8 +13,8 @@ import narwhals as nw
 import numpy as np
 from sklearn.utils.validation import check_array
 
-from lazyforest.engine.encoding import bin_codes, rank_numbers
-from lazyforest.engine.layout import BINS, COARSE, CODES, Array, Table
+from lazyforest.engine.encoding import Ranking, bin_codes, new_ranking, rank_numbers
+from lazyforest.engine.layout import BINS, COARSE, CODES, Array, Table, frozen
 
 NUMBER, DATE, DURATION, CATEGORY, EMPTY = "numbers", "dates", "durations", "categories", "no values"
 TEXT, BOOL = "text", "true or false"
@@ -197,11 +197,9 @@ def read_numbers(x: Array, name: Any, wanted: bool | None) -> Raw:
     x = finite(np.ascontiguousarray(x, dtype=np.float64), name)
     if not wanted:
         return Raw(name, NUMBER, x)
-    present = ~np.isnan(x)
-    distinct, indices = np.unique(x[present], return_inverse=True)
-    all_indices = np.full(len(x), -1, dtype=np.int64)
-    all_indices[present] = indices
-    return Raw(name, CATEGORY, None, all_indices, distinct.tolist(), NUMBER)
+    codes = np.empty(len(x), dtype=CODES[1])
+    distinct = rank(x, codes, new_ranking(len(x)))
+    return Raw(name, CATEGORY, None, codes.astype(np.int64) - 1, distinct.tolist(), NUMBER)
 
 
 def finite(x: Array, name: Any) -> Array:
@@ -323,12 +321,12 @@ def encode(columns: list[Raw]) -> tuple[Table, list[Column]]:
     first_code = np.empty((m, BINS + 1), dtype=np.int64)
     values: list[Array] = []
     remembered = []
-    buffer, rows = np.empty(n), np.empty(n + 2, dtype=np.int64)
+    ranking, rows = new_ranking(n), np.empty(n + 2, dtype=np.int64)
     for j, raw in enumerate(columns):
         column = Column(raw.name, raw.kind, raw.family, {})
         if raw.numbers is not None:
-            n_values = rank_numbers(raw.numbers, np.argsort(raw.numbers), codes[j], buffer)
-            values.append(buffer[:n_values].copy())
+            values.append(rank(raw.numbers, codes[j], ranking))
+            n_values = len(values[-1])
         else:
             codes[j], column = code_categories(raw)
             n_values = len(column.codes)
@@ -338,6 +336,12 @@ def encode(columns: list[Raw]) -> tuple[Table, list[Column]]:
     start = np.cumsum([0, *(len(v) for v in values)])[:-1]
     is_category = np.array([column.is_category for column in remembered])
     return Table(codes, coarse, first_code, is_category, np.concatenate(values), start), remembered
+
+
+def rank(x: Array, codes: Array, ranking: Ranking) -> Array:
+    """Write the codes of the numbers in x; returns the distinct numbers, ascending."""
+    n_values = rank_numbers(frozen(x), frozen(x.view(np.uint64)), codes, ranking)
+    return ranking.values[:n_values].copy()
 
 
 def count_rows(raw: Raw) -> int:
