@@ -139,17 +139,27 @@ def is_flat(sums: Any, lo: Any, hi: Any, size: Any) -> Any:
 def search_column(
     node: Any, table: Any, target: Any, search: Any, rules: Any, j: Any, slot: Any, best: Any, reach: Any
 ) -> Any:
-    """The best cut of a column of numbers, if it is better than ``best``; ``reach`` is a score known to be had.
+    """The best cut of a column of numbers, if it is better than ``best``; ``reach`` is a score known to be had."""
+    n_opened = open_column(node, search, rules, slot, max(reach, best.score))
+    if n_opened == 0:
+        return best
+    if table.first_code[j, BINS] > BINS:
+        fill_fine(node, table, target, search, rules, j, n_opened)
+    return search_cuts(node, table, search, rules, j, slot, best)
+
+
+@jit
+def open_column(node: Any, search: Any, rules: Any, slot: Any, reach: Any) -> Any:
+    """Mark the bins that may hold, or border on, a cut as good as ``reach``; returns how many.
 
     A bound is compared with slack, far above the rounding of a score: it decides what is looked at, never what wins.
     Where sides may be too light nothing bounds, and everything is looked at.
     """
     sums, missing, opened, total = search.histogram[slot], search.missing[slot], search.opened, node.total
-    any_missing = not is_empty(missing, total.size)
-    reach = max(reach, best.score) if node.least == 0.0 else -np.inf
+    reach = reach if node.least == 0.0 else -np.inf
     n_opened = np.int64(0)
     opened[:] = False
-    for variant in range(2 if any_missing else 1):
+    for variant in range(1 if is_empty(missing, total.size) else 2):
         if node.two:
             a, b = np.uint64(0), np.uint64(0)
             if variant == 0:
@@ -160,11 +170,14 @@ def search_column(
         else:
             n_more, reach = open_groups(node, search, rules, slot, variant, reach)
         n_opened += n_more
-    if n_opened == 0:
-        return best
+    return n_opened
+
+
+@jit
+def search_cuts(node: Any, table: Any, search: Any, rules: Any, j: Any, slot: Any, best: Any) -> Any:
+    """The best cut of the opened bins, if it is better than ``best``."""
+    any_missing = not is_empty(search.missing[slot], node.total.size)
     exact = table.first_code[j, BINS] <= BINS  # bins of one code each
-    if not exact:
-        fill_fine(node, table, target, search, rules, j, n_opened)
     for variant in range(2 if any_missing else 1):
         if node.two:
             best = search_opened_of_two(node, search, j, slot, variant, any_missing, exact, best)

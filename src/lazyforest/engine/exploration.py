@@ -14,16 +14,21 @@ import numpy as np
 from lazyforest.engine.bins import search_large
 from lazyforest.engine.bootstrap import CHILD, draw_counts, mix, root_key
 from lazyforest.engine.counts import x_log2_x_table
+from lazyforest.engine.lanes import Lanes, draw_lanes, leave_lane, new_lanes, next_lane
 from lazyforest.engine.layout import (
     BATCHED,
     BINS,
     BLOCK,
+    COSTS,
     EAGER,
     ENTROPY,
     LAZY,
+    NODES,
     ROW,
+    ROWS_SCANNED,
     SOFT_UNIT,
     SQUARED_ERROR,
+    STACK_WORDS,
     WEIGHTS,
     Array,
     Rules,
@@ -47,8 +52,6 @@ from lazyforest.engine.record import (
     note_node,
     trimmed,
 )
-
-NODES, ROWS_SCANNED, STACK_WORDS, COSTS = range(4)  # what an exploration counts
 
 
 class Frame(NamedTuple):
@@ -94,10 +97,11 @@ class Task(NamedTuple):
     search: Search
     small: Small
     bag: Bag
+    lanes: Lanes
 
 
-def new_task(table: Table, target: Target, rules: Rules, X: Array, columns: Array) -> Task:
-    """Buffers for exploring trees that may use ``columns`` (ascending)."""
+def new_task(table: Table, target: Target, rules: Rules, X: Array, columns: Array, side_by_side: int = 1) -> Task:
+    """Buffers for exploring trees that may use ``columns`` (ascending), so many trees at a time."""
     n = table.codes.shape[1]
     heaviest = int(target.weight.max(initial=0))
     most = max(13 * int(target.weight.sum()), n * heaviest)  # a Poisson count never passes 13, another never n
@@ -125,7 +129,9 @@ def new_task(table: Table, target: Target, rules: Rules, X: Array, columns: Arra
     table, target, X = Table(*map(frozen, table)), Target(*map(frozen, target)), frozen(X)
     f = frozen(x_log2_x_table(2 * int(target.weight.sum())))
     search = new_search(table, target, weight, f, frozen(columns))
-    return Task(table, target, rules, X, search, new_small(table, target, weight, listed), bag)
+    small = new_small(table, target, weight, listed)
+    lanes = new_lanes(table, target, rules, len(X), columns, side_by_side)
+    return Task(table, target, rules, X, search, small, bag, lanes)
 
 
 @jit
@@ -327,6 +333,15 @@ def start(algorithm: Any, bag: Any, key: Any, group: Any) -> Any:
     return push(bag, 0, Frame(0, n, q_lo, q_hi, 0, -1, words, key))
 
 
+@inlined
+def start_lane(lanes: Any, lane: Any, bag: Any, weight: Any) -> Any:
+    """Put the node that a lane has come to on the stack."""
+    n = leave_lane(lanes, lane, bag.rows, weight)
+    bag.size[0] = lanes.bag[lane]
+    bag.block[0] = bag.block[1] = 0
+    return push(bag, 0, Frame(0, n, 0, 1, lanes.depth[lane], -1, lanes.words[lane], lanes.keys[lane]))
+
+
 @entry
 def explore_trees(
     table: Any,
@@ -336,6 +351,7 @@ def explore_trees(
     search: Any,
     small: Any,
     bag: Any,
+    lanes: Any,
     first: Any,
     last: Any,
     votes: Any,
@@ -345,15 +361,23 @@ def explore_trees(
     algorithm, criterion, costs, member, vote = rules.algorithm, rules.criterion, bag.costs, bag.member, bag.vote
     recording = record.keys.size > 0
     groups = max(X.shape[0], 1) if algorithm == LAZY else 1
+    side_by_side = lanes.state.size > 0
+    if side_by_side:
+        bag.queries[0], bag.least[0] = 0, 0.0
+        draw_lanes(target, rules, search.f, first, last, lanes)
     for turn in range((last - first) * groups):
         tree, group = first + turn // groups, turn % groups
-        if group == 0:
-            draw_counts(rules.seed, tree, rules.bootstrap, target.row_ids, bag.counts)
-            bag.size[0], total = weigh_bag(bag.counts, target.weight, search.weight, bag.drawn)
-            bag.least[0] = rules.min_weight_fraction_leaf * float(total)
-            for q in range(X.shape[0]):
-                bag.queries[q] = q
-        top = start(algorithm, bag, root_key(rules.seed, tree), group)
+        if side_by_side:
+            lane = next_lane(table, target, rules, X, search, bag, lanes)
+            top = start_lane(lanes, lane, bag, search.weight)
+        else:
+            if group == 0:
+                draw_counts(rules.seed, tree, rules.bootstrap, target.row_ids, bag.counts)
+                bag.size[0], total = weigh_bag(bag.counts, target.weight, search.weight, bag.drawn)
+                bag.least[0] = rules.min_weight_fraction_leaf * float(total)
+                for q in range(X.shape[0]):
+                    bag.queries[q] = q
+            top = start(algorithm, bag, root_key(rules.seed, tree), group)
         while top > 0:
             top -= 1
             frame = pop(bag, top)

@@ -13,6 +13,7 @@ import numpy as np
 from lazyforest.engine.layout import BINS, GROUPS, LOCAL, SHIFT, jit
 from lazyforest.engine.sorting import sort_order
 
+SLACK = 1e-10  # per bit: far above the rounding of a score
 WIDTH = BINS // GROUPS  # bins of a group; group g has the edges g * WIDTH to (g + 1) * WIDTH
 
 
@@ -38,7 +39,7 @@ def open_bins_of_two(
     sums: Any, missing_a: Any, missing_b: Any, total_a: Any, total_b: Any, f: Any, reach: Any, opened: Any
 ) -> Any:
     """Mark the bins that may hold, or border on, a cut as good as ``reach``; returns how many, and ``reach`` raised."""
-    n_opened, slack = 0, 1e-10 * float(total_a + total_b)
+    n_opened, slack = 0, SLACK * float(total_a + total_b)
     for lo in range(0, BINS, WIDTH):
         hi = min(lo + WIDTH, BINS - 1)
         a, b = missing_a + np.uint64(sums[lo, 0]), missing_b + np.uint64(sums[lo, 1])
@@ -47,12 +48,12 @@ def open_bins_of_two(
             continue
         highest = max(score_two(a, b, total_a, total_b, f), score_two(c, d, total_a, total_b, f))
         highest = max(highest, score_two(a, d, total_a, total_b, f), score_two(c, b, total_a, total_b, f))
-        if highest < reach - slack - 1e-10 * abs(reach):
+        if highest < reach - slack - SLACK * abs(reach):
             continue
         for k in range(lo + 1, hi):
             c, d = missing_a + np.uint64(sums[k, 0]), missing_b + np.uint64(sums[k, 1])
             reach = max(reach, score_two(c, d, total_a, total_b, f))
-        least = reach - slack - 1e-10 * abs(reach)
+        least = reach - slack - SLACK * abs(reach)
         start = score_two(a, b, total_a, total_b, f)
         for k in range(lo + 1, hi + 1):
             c, d = missing_a + np.uint64(sums[k, 0]), missing_b + np.uint64(sums[k, 1])
