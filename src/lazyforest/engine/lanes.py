@@ -188,10 +188,11 @@ def compact(weight: Any, rows: Any, place: Any, counter: Any, held: Any) -> None
             some = np.uint8(0)
             here, there = weight[i], weight[kept]
             for lane in range(counter.size):
-                w = here[lane]
-                there[lane] = w
-                some |= w
-                counter[lane] += np.uint8(w > 0)
+                some |= here[lane]
+                counter[lane] += np.uint8(here[lane] > 0)
+            if kept < i:
+                for lane in range(counter.size):
+                    there[lane] = here[lane]
             rows[kept] = rows[i]
             kept += some > 0
         for lane in range(held.size):
@@ -231,11 +232,14 @@ def accumulate(histogram: Any, missing: Any) -> Any:
             missing[c, lane] = histogram[0, c, lane]
             any_missing |= missing[c, lane] > 0
             histogram[0, c, lane] = 0
-    for b in range(1, BINS):
-        for c in range(2):
-            here, below = histogram[b, c], histogram[b - 1, c]
-            for lane in range(here.size):
-                here[lane] += below[lane]
+    for c in range(2):
+        below = missing[c]
+        for b in range(1, BINS):
+            here = histogram[b, c]
+            if b > 1:
+                for lane in range(here.size):
+                    here[lane] += below[lane]
+            below = here
     return any_missing
 
 
@@ -398,21 +402,20 @@ def choose_in_lanes(table: Any, target: Any, rules: Any, search: Any, bag: Any, 
         fill_lanes(lanes.weight, lanes.rows, n, table.coarse, target.y, columns, lanes.histogram)
         if start == 0:
             begin_search(lanes, rules, f)
-        for slot in range(columns.size):
-            if not is_category[columns[slot]]:
-                sums, missing, edges = lanes.histogram[slot], lanes.missing[slot], lanes.edges[slot]
-                lanes.variants[slot] = 1 + accumulate(sums, missing)
-                raise_reach(sums, missing, lanes.variants[slot], total, f, edges, reach)
-        # sets first, for a tie with a number of a higher column
-        for turn in range(2):
+        # edges of groups of numbers, sets, cuts of numbers: these last, for a set that ties with a higher column
+        for turn in range(3):
             for slot in range(columns.size):
                 j = columns[slot]
-                if is_category[j] != (turn == 0):
+                if is_category[j] != (turn == 1):
                     continue
+                sums, missing, edges = lanes.histogram[slot], lanes.missing[slot], lanes.edges[slot]
                 if turn == 0:
-                    bound_sets(lanes.histogram[slot], table.first_code[j, BINS], total, f, reach, lanes.bounds, may_win)
+                    lanes.variants[slot] = 1 + accumulate(sums, missing)
+                    raise_reach(sums, missing, lanes.variants[slot], total, f, edges, reach)
+                    continue
+                if turn == 1:
+                    bound_sets(sums, table.first_code[j, BINS], total, f, reach, lanes.bounds, may_win)
                 else:
-                    sums, missing, edges = lanes.histogram[slot], lanes.missing[slot], lanes.edges[slot]
                     bound_lanes(sums, missing, lanes.variants[slot], total, f, edges, reach, may_win)
                 for lane in range(may_win.size):
                     if lanes.state[lane] == WALKING and may_win[lane]:
