@@ -201,9 +201,12 @@ def compact(weight: Any, rows: Any, place: Any, counter: Any, held: Any) -> None
 
 
 @jit
-def fill_lanes(weight: Any, rows: Any, n: Any, coarse: Any, y: Any, columns: Any, histogram: Any) -> None:
+def fill_lanes(
+    weight: Any, rows: Any, n: Any, coarse: Any, y: Any, columns: Any, first_code: Any, histogram: Any
+) -> None:
     """Add the rows to a bin of every column, in all lanes."""
-    histogram[: columns.size] = 0
+    for slot in range(columns.size):
+        histogram[slot, : min(first_code[columns[slot], BINS], BINS)] = 0
     for i in range(n):
         r = rows[i]
         for slot in range(columns.size):
@@ -216,7 +219,7 @@ def fill_lanes(weight: Any, rows: Any, n: Any, coarse: Any, y: Any, columns: Any
 def sum_lanes(histogram: Any, total: Any) -> None:
     """The classes' weights in each lane, from any column's histogram."""
     total[:] = 0
-    for b in range(BINS):
+    for b in range(histogram.shape[0]):
         for c in range(2):
             here, sums = histogram[b, c], total[c]
             for lane in range(sums.size):
@@ -234,7 +237,7 @@ def accumulate(histogram: Any, missing: Any) -> Any:
             histogram[0, c, lane] = 0
     for c in range(2):
         below = missing[c]
-        for b in range(1, BINS):
+        for b in range(1, histogram.shape[0]):
             here = histogram[b, c]
             if b > 1:
                 for lane in range(here.size):
@@ -244,12 +247,18 @@ def accumulate(histogram: Any, missing: Any) -> Any:
 
 
 @jit
+def groups_of(sums: Any) -> Any:
+    """Groups of bins, each from an edge to the next: group * WIDTH, (group + 1) * WIDTH or the last bin."""
+    return (sums.shape[0] - 2) // WIDTH + 1
+
+
+@jit
 def raise_reach(sums: Any, missing: Any, variants: Any, total: Any, f: Any, edges: Any, reach: Any) -> None:
     """The scores of the cuts between groups of bins, as in ``open_bins_of_two``, raise ``reach``."""
     for variant in range(variants):
         some = np.uint64(variant)  # missing rows valid, or not
-        for group in range(GROUPS + 1):
-            here = sums[min(group * WIDTH, BINS - 1)]
+        for group in range(groups_of(sums) + 1):
+            here = sums[min(group * WIDTH, sums.shape[0] - 1)]
             scores = edges[variant, group]
             for lane in range(reach.size):
                 one = np.uint64(here[0, lane]) + some * np.uint64(missing[0, lane])
@@ -267,8 +276,8 @@ def bound_lanes(
     may_win[:] = 0
     for variant in range(variants):
         some = np.uint64(variant)
-        for group in range(GROUPS):
-            below, above = sums[group * WIDTH], sums[min((group + 1) * WIDTH, BINS - 1)]
+        for group in range(groups_of(sums)):
+            below, above = sums[group * WIDTH], sums[min((group + 1) * WIDTH, sums.shape[0] - 1)]
             start, stop = edges[variant, group], edges[variant, group + 1]
             for lane in range(reach.size):
                 one, two = some * np.uint64(missing[0, lane]), some * np.uint64(missing[1, lane])
@@ -282,10 +291,10 @@ def bound_lanes(
 
 
 @jit
-def bound_sets(histogram: Any, n_codes: Any, total: Any, f: Any, reach: Any, bounds: Any, may_win: Any) -> None:
+def bound_sets(histogram: Any, total: Any, f: Any, reach: Any, bounds: Any, may_win: Any) -> None:
     """In which lanes may a set of categories score as much as ``reach``? No set beats all categories by themselves."""
     bounds[:] = 0.0
-    for code in range(n_codes):
+    for code in range(histogram.shape[0]):
         here = histogram[code]
         for lane in range(bounds.size):
             a, b = np.uint64(here[0, lane]), np.uint64(here[1, lane])
@@ -330,17 +339,19 @@ def take_opened(lanes: Any, lane: Any, opened: Any, rows: Any, weight: Any) -> A
 
 
 @jit
-def take_column(lanes: Any, lane: Any, slot: Any, n_codes: Any, histogram: Any, missing: Any) -> None:
-    """A lane's histogram of a column; of large columns only the groups of bins that may win, and all edges."""
-    source, groups = lanes.histogram[slot], np.int64(lanes.may_win[lane])
-    last = min(n_codes, BINS) - 1
-    for group in range(GROUPS):
-        start = group * WIDTH
-        inside = n_codes <= BINS or (groups >> group) & 1
-        for b in range(start, start + WIDTH if inside else start + 1):
-            histogram[b, 0], histogram[b, 1] = source[min(b, last), 0, lane], source[min(b, last), 1, lane]
-    histogram[BINS - 1, 0], histogram[BINS - 1, 1] = source[last, 0, lane], source[last, 1, lane]
+def take_column(lanes: Any, lane: Any, slot: Any, n_codes: Any, histogram: Any, missing: Any) -> Any:
+    """A lane's histogram of a column; of large columns only the groups of bins that may win, and all edges.
+
+    Returns the number of bins.
+    """
+    source, groups, n_bins = lanes.histogram[slot], np.int64(lanes.may_win[lane]), min(n_codes, BINS)
+    for start in range(0, n_bins, WIDTH):
+        inside = n_codes <= BINS or (groups >> (start // WIDTH)) & 1
+        for b in range(start, min(start + WIDTH, n_bins) if inside else start + 1):
+            histogram[b, 0], histogram[b, 1] = source[b, 0, lane], source[b, 1, lane]
+    histogram[n_bins - 1, 0], histogram[n_bins - 1, 1] = source[n_bins - 1, 0, lane], source[n_bins - 1, 1, lane]
     missing[0], missing[1] = lanes.missing[slot, 0, lane], lanes.missing[slot, 1, lane]
+    return n_bins
 
 
 @inlined
@@ -370,16 +381,17 @@ def search_lane(
     total, none = bag.total, np.int64(0)
     total[0], total[1] = lanes.total[0, lane], lanes.total[1, lane]
     node = Node(bag.rows, none, none, total, total[0] + total[1], none, 0.0, True, lanes.keys[lane])
-    take_column(lanes, lane, slot, table.first_code[j, BINS], search.histogram[0], search.missing[0])
+    n_codes = table.first_code[j, BINS]
+    search.n_bins[0] = take_column(lanes, lane, slot, n_codes, search.histogram[0], search.missing[0])
     best = recall(lanes, lane)
     score, column, cut = best.score, best.column, best.cut
     if table.is_category[j]:
-        best = search_categories(node, table, target, search, rules, j, none, best)
+        best = search_categories(node, table, target, search, rules, j, none, lanes.reach[lane], best)
     else:
         n_opened = open_column(node, search, rules, none, max(best.score, lanes.reach[lane]))
         if n_opened == 0:
             return
-        if table.first_code[j, BINS] > BINS:
+        if n_codes > BINS:
             if lanes.place[SORTED] != j:
                 sort_by_bin(lanes.rows, lanes.place[ROWS], table.coarse, j, lanes.order, lanes.starts)
                 lanes.place[SORTED] = j
@@ -399,22 +411,23 @@ def choose_in_lanes(table: Any, target: Any, rules: Any, search: Any, bag: Any, 
     lanes.place[SORTED] = -1
     for start in range(0, m, slots):
         columns = search.columns[start : min(m, start + slots)]
-        fill_lanes(lanes.weight, lanes.rows, n, table.coarse, target.y, columns, lanes.histogram)
+        fill_lanes(lanes.weight, lanes.rows, n, table.coarse, target.y, columns, table.first_code, lanes.histogram)
         if start == 0:
-            begin_search(lanes, rules, f)
+            begin_search(lanes, lanes.histogram[0, : min(table.first_code[columns[0], BINS], BINS)], rules, f)
         # edges of groups of numbers, sets, cuts of numbers: these last, for a set that ties with a higher column
         for turn in range(3):
             for slot in range(columns.size):
                 j = columns[slot]
                 if is_category[j] != (turn == 1):
                     continue
-                sums, missing, edges = lanes.histogram[slot], lanes.missing[slot], lanes.edges[slot]
+                n_bins = min(table.first_code[j, BINS], BINS)
+                sums, missing, edges = lanes.histogram[slot, :n_bins], lanes.missing[slot], lanes.edges[slot]
                 if turn == 0:
                     lanes.variants[slot] = 1 + accumulate(sums, missing)
                     raise_reach(sums, missing, lanes.variants[slot], total, f, edges, reach)
                     continue
                 if turn == 1:
-                    bound_sets(sums, table.first_code[j, BINS], total, f, reach, lanes.bounds, may_win)
+                    bound_sets(sums, total, f, reach, lanes.bounds, may_win)
                 else:
                     bound_lanes(sums, missing, lanes.variants[slot], total, f, edges, reach, may_win)
                 for lane in range(may_win.size):
@@ -423,9 +436,9 @@ def choose_in_lanes(table: Any, target: Any, rules: Any, search: Any, bag: Any, 
 
 
 @inlined
-def begin_search(lanes: Any, rules: Any, f: Any) -> None:
+def begin_search(lanes: Any, histogram: Any, rules: Any, f: Any) -> None:
     """What the condition of each lane has to beat; lanes that need none, for they are leaves, are done."""
-    sum_lanes(lanes.histogram[0], lanes.total)
+    sum_lanes(histogram, lanes.total)
     for lane in range(lanes.state.size):
         a, b = lanes.total[0, lane], lanes.total[1, lane]
         lanes.score[lane] = lanes.reach[lane] = 0.0

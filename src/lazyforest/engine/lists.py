@@ -59,7 +59,7 @@ def search_small(node: Any, table: Any, search: Any, small: Any, rules: Any, lis
                 k = collect_categories_of_two(table.codes[j], search, small, words, lo, hi)
             else:
                 k = collect_categories(node, table, search, small, rules, words, j, lo, hi)
-            best = search_sets(node, search, rules, j, k, best)
+            best = search_sets(node, search, rules, j, k, best.score, best)
         elif node.two and (words[lo] >> SHIFT) > 0:
             best = search_list_of_two(node, table, search, small, words, j, lo, hi, best)
         else:
