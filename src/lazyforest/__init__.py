@@ -1,5 +1,6 @@
 """Predict with a bagged decision forest without ever building one."""
 
+from lazyforest.audit import label_audit
 from lazyforest.cross_validation import cross_val_predict, cross_val_score, cross_validate, leave_one_out
 from lazyforest.estimators import LazyForestClassifier, LazyForestRegressor, bootstrap_counts
 from lazyforest.exploration import Exploration, Path, Step
@@ -15,5 +16,6 @@ __all__ = [
     "cross_val_predict",
     "cross_val_score",
     "cross_validate",
+    "label_audit",
     "leave_one_out",
 ]

@@ -72,7 +72,7 @@ def leave_one_out(
     if isinstance(method, str) and method == "auto":
         method = "predict_proba" if is_classifier(estimator) else "predict"
     check_method(estimator, method)
-    check_call(n_jobs, verbose, PRE_DISPATCH)
+    check_call(n_jobs, verbose)
     table = HeldOut(estimator, X, y, sample_weight, row_ids)
     return table.predict(table.split(LeaveOneOut(), {}), method, n_jobs, verbose)
 
@@ -208,7 +208,7 @@ def check_ours(estimator: Any) -> None:
         )
 
 
-def check_call(n_jobs: Any, verbose: Any, pre_dispatch: Any) -> None:
+def check_call(n_jobs: Any, verbose: Any, pre_dispatch: Any = PRE_DISPATCH) -> None:
     check_value("n_jobs", n_jobs, "cross-validation")
     check_value("verbose", verbose, "cross-validation")
     if pre_dispatch != PRE_DISPATCH:
