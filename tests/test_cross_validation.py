@@ -391,6 +391,12 @@ def test_one_seed_for_all_splits_without_a_random_state(iris):
 # Scoring -----------------------------------------------------------------------------------------------
 
 
+def shuffles_in_place(model, X, y):
+    """As a permutation importance would."""
+    X[:] = X[::-1]
+    return model.score(X, y)
+
+
 SCORINGS = {
     "none": None,
     "name": "neg_log_loss",
@@ -400,6 +406,7 @@ SCORINGS = {
     "callable": lambda model, X, y: float(model.predict_proba(X).max()),
     "callable that returns several": lambda model, X, y: {"a": model.score(X, y), "b": len(X)},
     "callable that changes rows": lambda model, X, y: model.score(X[::-1] * 1.5, y),
+    "callable that changes rows in place": shuffles_in_place,
     "callable that fits anew": lambda model, X, y: model.fit(X, y).score(X, y) + clone(model).fit(X, y).score(X, y),
     "callable that asks for paths": lambda model, X, y: len(model.explore(X).paths(0)[0].steps),
 }
