@@ -1,6 +1,7 @@
 """Cross-validation is a refit per split, bit for bit: scikit-learn's own functions are the judge."""
 
 import os
+import pickle
 import signal
 import subprocess
 import sys
@@ -286,23 +287,19 @@ def test_queries_without_a_fold_see_all_rows_and_rows_without_one_are_seen_by_al
 # The functions -----------------------------------------------------------------------------------------
 
 
+def without(model, X, y, row):
+    """The forest of all other rows."""
+    others = np.delete(np.arange(len(y)), row)
+    return model.fit(X[others], y[others], row_ids=others)
+
+
 @pytest.mark.parametrize("regression", [False, True])
 def test_leave_one_out(regression):
-    X, y = load_diabetes(return_X_y=True) if regression else load_iris(return_X_y=True)
-    X, y = X[::3], y[::3]
+    X, y = (part[::3] for part in (load_diabetes if regression else load_iris)(return_X_y=True))
     model = LazyForestRegressor(5, random_state=0) if regression else forest()
-    method = "predict" if regression else "predict_proba"
-    expected = np.array(
-        [
-            getattr(
-                clone(model)
-                .set_params(fixed_point=tuple(clone(model).fit(X, y).frame_))
-                .fit(np.delete(X, i, axis=0), np.delete(y, i), row_ids=np.delete(np.arange(len(y)), i)),
-                method,
-            )(X[[i]])[0]
-            for i in range(len(y))
-        ]
-    )
+    framed, method = model.set_params(fixed_point=model.fit(X, y).frame_), "predict" if regression else "predict_proba"
+    expected = np.array([getattr(without(framed, X, y, row), method)(X[[row]])[0] for row in range(len(y))])
+    model = clone(model).set_params(fixed_point=None)
     assert (leave_one_out(model, X, y) == expected).all()
     assert (leave_one_out(model, X, y, method=method, n_jobs=2) == expected).all()
     by_name = lazyforest.cross_val_predict(model, X, y, cv=by_refits.LeaveOneOut(), method=method)
@@ -329,11 +326,10 @@ def test_exploration(iris):
     assert explored.forks >= 0
     assert explored.rows_scanned > 0
     assert explored.nodes_explored > 0
-    refits = [
-        forest().fit(np.delete(X, i, 0), np.delete(names, i), row_ids=np.delete(np.arange(150), i)) for i in (7, 90)
-    ]
-    for refit, row in zip(refits, (7, 90), strict=True):
-        assert str(explored.paths(row)[0]) == str(refit.explore(X[[row]]).paths(0)[0])
+    for row in (7, 90):
+        refit = without(forest(), X, names, row).explore(X[[row]])
+        assert [str(path) for path in explored.paths(row)] == [str(path) for path in refit.paths(0)]
+    assert str(pickle.loads(pickle.dumps(explored)).paths(7)[0]) == str(explored.paths(7)[0])
     with pytest.raises(IndexError, match="from 0 to 149"):
         explored.paths(150)
 
@@ -444,6 +440,14 @@ def test_estimators_and_indices_of_splits(iris, algorithm):
     assert np.concatenate(got["indices"]["test"]).tolist() == list(range(150))
 
 
+def test_masks_as_splits(iris):
+    X, y = iris
+    numbers = list(by_refits.ShuffleSplit(3, random_state=0).split(X))
+    masks = [tuple(np.isin(np.arange(150), rows) for rows in split) for split in numbers]
+    expected = by_refits.cross_val_score(forest(), X, y, cv=masks, params={"row_ids": np.arange(150)})
+    assert (lazyforest.cross_val_score(forest(), X, y, cv=masks) == expected).all()
+
+
 def fails_on_the_first_rows(model, X, y):
     if X[0, 0] == 5.1:
         raise ArithmeticError("not this one")
@@ -502,6 +506,9 @@ def test_verbose_says_how(iris, capsys):
     X = np.where(np.random.default_rng(0).random(X.shape) < 0.1, np.nan, X)
     leave_one_out(forest(missing="reduced"), X[:9], y[:9], verbose=1)
     assert "9 of 9 splits, one by one because missing='reduced'" in capsys.readouterr().err
+    proba = leave_one_out(forest(missing="reduced"), iris[0], y, verbose=1)  # nothing is missing
+    assert "one by one" not in capsys.readouterr().err
+    assert (proba == leave_one_out(forest(), iris[0], y)).all()
 
 
 INTERRUPTED = """
