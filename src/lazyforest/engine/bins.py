@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from lazyforest.engine.counts import bound, score
-from lazyforest.engine.layout import BINS, GROUPS, SQUARED_ERROR, inlined, jit
+from lazyforest.engine.layout import BINS, ENTROPY, GROUPS, PERFECT, SQUARED_ERROR, inlined, jit
 from lazyforest.engine.nodes import NUMBER, Best, add, comes_first, copy, inspect, is_empty, is_light, no_condition
 from lazyforest.engine.sets import search_sets
 from lazyforest.engine.sorting import sort_words
@@ -29,6 +29,8 @@ def search_large(node: Any, table: Any, target: Any, search: Any, rules: Any) ->
     is_category, histogram = table.is_category, search.histogram
     slots = histogram.shape[0]
     for start in range(0, count, slots):
+        if best.score >= PERFECT and rules.criterion == ENTROPY:
+            break
         columns = search.inspected[start : min(count, start + slots)]
         fill_histogram(node, table, target, search, rules, columns)
         reach, promising = best.score, -1

@@ -28,6 +28,7 @@ class Ranking(NamedTuple):
     keys: Array  # (2, rows) what sorts like the numbers
     rows: Array  # (2, rows) which row a key is of
     places: Array  # (DIGITS, 2048)
+    bins: Array  # (rows + 2,) the bin of each code
 
 
 def new_ranking(n: int) -> Ranking:
@@ -36,15 +37,46 @@ def new_ranking(n: int) -> Ranking:
         few=np.empty(FEW),
         ranks=np.empty(FEW, dtype=np.int64),
         order=np.empty(FEW, dtype=np.int64),
-        slots=np.empty(SLOTS, dtype=np.int64),
+        slots=np.empty(SLOTS, dtype=np.uint16),
         keys=np.empty((2, n), dtype=np.uint64),
         rows=np.empty((2, n), dtype=ROW),
         places=np.empty((DIGITS, int(DIGIT) + 1), dtype=np.int64),
+        bins=np.empty(n + 2, dtype=np.int64),
     )
 
 
 @entry
+def encode_numbers(
+    x: Any, bits: Any, codes: Any, coarse: Any, first: Any, first_code: Any, values: Any, counts: Any, ranking: Any
+) -> None:
+    """Columns of numbers, the rows of ``x``, become columns ``first`` and on of the table.
+
+    Writes their distinct numbers to ``values``, one column after the other, and how many these are to ``counts``.
+    """
+    used = 0
+    for k in range(x.shape[0]):
+        j = first + k
+        counts[k] = rank(x[k], bits[k], codes[j], ranking)
+        for i in range(counts[k]):
+            values[used + i] = ranking.values[i]
+        used += counts[k]
+        bin_column(codes[j], counts[k], ranking.bins, first_code[j], coarse, j)
+
+
+@entry
 def rank_numbers(x: Any, bits: Any, codes: Any, ranking: Any) -> Any:
+    """``rank`` for callers outside the engine."""
+    return rank(x, bits, codes, ranking)
+
+
+@entry
+def bin_codes(codes: Any, n_values: Any, bins: Any, first_code: Any, coarse: Any, j: Any) -> None:
+    """``bin_column`` for callers outside the engine."""
+    bin_column(codes, n_values, bins, first_code, coarse, j)
+
+
+@jit
+def rank(x: Any, bits: Any, codes: Any, ranking: Any) -> Any:
     """Codes 1, 2... of the distinct numbers in ``x`` (0: NaN), whose bits are ``bits``.
 
     Writes the distinct numbers to ``ranking.values``; returns how many there are.
@@ -73,7 +105,7 @@ def rank_few(x: Any, bits: Any, codes: Any, few: Any, slots: Any) -> Any:
             codes[i] = 0
             continue
         at = (word * GOLDEN) >> TO_SLOT
-        while slots[at] > 0 and few[slots[at] - 1] != x[i]:
+        while slots[at] > 0 and few[np.int64(slots[at]) - 1] != x[i]:
             at = (at + np.uint64(1)) & np.uint64(SLOTS - 1)
         if slots[at] == 0:
             if count == FEW:
@@ -131,10 +163,10 @@ def sort_digit(keys: Any, rows: Any, out_keys: Any, out_rows: Any, n: Any, shift
         out_keys[at], out_rows[at] = keys[i], rows[i]
 
 
-@entry
-def bin_codes(codes: Any, n_values: Any, rows: Any, first_code: Any, coarse: Any) -> None:
-    """Bins of about equally many rows, or one per code while there are at most 255; ``rows`` is a buffer."""
-    bins = rows[: n_values + 1]  # first the number of rows of each code, then its bin
+@jit
+def bin_column(codes: Any, n_values: Any, buffer: Any, first_code: Any, coarse: Any, j: Any) -> None:
+    """Bins of about equally many rows, or one per code while there are at most 255."""
+    bins = buffer[: n_values + 1]  # first the number of rows of each code, then its bin
     if n_values < BINS:
         for code in range(n_values + 1):
             bins[code] = code
@@ -155,4 +187,4 @@ def bin_codes(codes: Any, n_values: Any, rows: Any, first_code: Any, coarse: Any
             b += 1
     first_code[b:] = n_values + 1
     for i in range(codes.size):
-        coarse[i] = bins[codes[i]]
+        coarse[i, j] = bins[codes[i]]

@@ -42,6 +42,7 @@ LOCAL, SHIFT = 0xFFFF, 16
 HISTOGRAM_COLUMNS = 32
 
 MIN_GAIN = 1e-10
+PERFECT = 0.0  # no score by entropy is higher: both sides are pure. Ties go to the lowest column.
 SOFT_UNIT = 2.0**40
 NODE_WORDS = 4
 
