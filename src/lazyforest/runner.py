@@ -10,9 +10,11 @@ import numpy as np
 from joblib import Parallel, delayed, effective_n_jobs
 
 from lazyforest.engine.exploration import explore_recording, explore_silently, new_room, new_task
+from lazyforest.engine.folds import explore_without
 from lazyforest.engine.lanes import count_lanes
 from lazyforest.engine.layout import (
     BATCHED,
+    BLOCK,
     EAGER,
     LAZY,
     NODES,
@@ -183,6 +185,39 @@ def explore_folds(forest: Forest, X: Array, own: Array, folds: Array, n_jobs: in
     ``folds`` has the fold of each row of the table, ``own`` that of each query; -1 is no fold: such a row is seen by
     all, such a query sees all rows.
     """
+    if forest.rules.min_weight_fraction_leaf > 0.0:  # what a side has to weigh depends on the fold
+        return explore_fold_by_fold(forest, X, own, folds, n_jobs, verbose)
+    jobs, before = effective_n_jobs(n_jobs), time.process_time()
+    total, refits = Answer(no_votes(forest, X), Costs(), []), 0
+    per_call = max(1, min(8, forest.n_estimators // (4 * jobs)))
+    ranges = [range(t, min(t + per_call, forest.n_estimators)) for t in range(0, forest.n_estimators, per_call)]
+    with Progress(forest.n_estimators, "trees", verbose) as progress:
+        run = Parallel(n_jobs=jobs, prefer="threads", return_as="generator")
+        answers = run(delayed(explore_some_folds)(forest, X, own, folds, trees) for trees in ranges)
+        for trees, found in zip(ranges, answers, strict=True):
+            total.votes[:] += found.votes
+            total = total._replace(costs=total.costs.plus(found.costs))
+            refits += found.costs.rows_scanned_by_refits or 0
+            progress.advance(len(trees))
+    seconds = time.process_time() - before
+    spent = total.costs._replace(bytes=total.costs.bytes * jobs, cpu_seconds=seconds, rows_scanned_by_refits=refits)
+    return total._replace(costs=spent)
+
+
+def explore_some_folds(forest: Forest, X: Array, own: Array, folds: Array, trees: range) -> Answer:
+    """Explore some trees in this thread."""
+    task = new_task(forest.table, forest.target, forest.rules, X, np.arange(X.shape[1]))
+    votes, room = no_votes(forest, X), [3 * len(forest.target.y) + BLOCK]
+    buffers = explore_without(task, folds, own, trees, votes, room)
+    nodes, scanned, words, forks, refits = task.bag.costs.tolist()
+    size = total_bytes((task.bag, task.search, task.small, buffers, votes))
+    return Answer(votes, Costs(nodes, scanned, words, size, 0.0, forks, refits), [])
+
+
+def explore_fold_by_fold(
+    forest: Forest, X: Array, own: Array, folds: Array, n_jobs: int | None, verbose: bool
+) -> Answer:
+    """``explore_folds``, a fold at a time."""
     asked = np.unique(own)
     queries = [np.flatnonzero(own == fold) for fold in asked]
     sides = (

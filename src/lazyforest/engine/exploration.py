@@ -346,6 +346,42 @@ def start_lane(lanes: Any, lane: Any, bag: Any, weight: Any) -> Any:
     return push(bag, 0, Frame(0, n, 0, 1, lanes.depth[lane], -1, lanes.words[lane], 0, lanes.keys[lane]))
 
 
+@inlined
+def explore_from(
+    table: Any, target: Any, rules: Any, X: Any, search: Any, small: Any, bag: Any, top: Any, votes: Any, record: Any
+) -> None:
+    """Open the nodes on the stack, and those below that are needed."""
+    algorithm, criterion, costs, member, vote = rules.algorithm, rules.criterion, bag.costs, bag.member, bag.vote
+    recording = record.keys.size > 0
+    while top > 0:
+        top -= 1
+        frame = pop(bag, top)
+        node = enter(bag, small, frame)
+        size, pure = sum_up(node, target, search.weight, bag.counts)
+        cast(node.total, rules, vote)
+        at = record.used[USED_NODES]
+        if recording:
+            note_node(record, frame.parent, frame.hi - frame.lo, node.total, frame.key)
+        costs[NODES] += 1
+        costs[STACK_WORDS] = max(costs[STACK_WORDS], frame.words)
+        best = Best(0.0, -1, 0, 0, False, False, NUMBER)
+        if frame.depth < rules.max_depth and size >= rules.min_samples_split and not pure:
+            costs[ROWS_SCANNED] += frame.hi - frame.lo
+            best = choose(table, target, rules, search, small, bag.block, frame, node)
+        if best.column < 0:
+            add_votes(votes, bag.queries, frame.q_lo, frame.q_hi, vote)
+            if recording:
+                note_leaf(record, at, vote)
+            continue
+        n_members = max(best.n_members, 0)
+        condition = settle(node.total, table, best, search.members, search.best_left, member, criterion)
+        if recording:
+            note_condition(record, at, condition, n_members, member)
+        top = go_down(table, algorithm, X, search.columns, small, bag, frame, condition, at, top)
+        for p in range(n_members):
+            member[search.members[p]] = False
+
+
 @entry
 def explore_trees(
     table: Any,
@@ -362,8 +398,7 @@ def explore_trees(
     record: Any,
 ) -> None:
     """Explore some trees, add the votes that their leaves cast and, where the record has room, note every node."""
-    algorithm, criterion, costs, member, vote = rules.algorithm, rules.criterion, bag.costs, bag.member, bag.vote
-    recording = record.keys.size > 0
+    algorithm = rules.algorithm
     groups = max(X.shape[0], 1) if algorithm == LAZY else 1
     side_by_side = lanes.state.size > 0
     if side_by_side:
@@ -382,33 +417,7 @@ def explore_trees(
                 for q in range(X.shape[0]):
                     bag.queries[q] = q
             top = start(algorithm, bag, root_key(rules.seed, tree), group)
-        while top > 0:
-            top -= 1
-            frame = pop(bag, top)
-            node = enter(bag, small, frame)
-            size, pure = sum_up(node, target, search.weight, bag.counts)
-            cast(node.total, rules, vote)
-            at = record.used[USED_NODES]
-            if recording:
-                note_node(record, frame.parent, frame.hi - frame.lo, node.total, frame.key)
-            costs[NODES] += 1
-            costs[STACK_WORDS] = max(costs[STACK_WORDS], frame.words)
-            best = Best(0.0, -1, 0, 0, False, False, NUMBER)
-            if frame.depth < rules.max_depth and size >= rules.min_samples_split and not pure:
-                costs[ROWS_SCANNED] += frame.hi - frame.lo
-                best = choose(table, target, rules, search, small, bag.block, frame, node)
-            if best.column < 0:
-                add_votes(votes, bag.queries, frame.q_lo, frame.q_hi, vote)
-                if recording:
-                    note_leaf(record, at, vote)
-                continue
-            n_members = max(best.n_members, 0)
-            condition = settle(node.total, table, best, search.members, search.best_left, member, criterion)
-            if recording:
-                note_condition(record, at, condition, n_members, member)
-            top = go_down(table, algorithm, X, search.columns, small, bag, frame, condition, at, top)
-            for p in range(n_members):
-                member[search.members[p]] = False
+        explore_from(table, target, rules, X, search, small, bag, top, votes, record)
 
 
 @jit

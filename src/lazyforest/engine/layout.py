@@ -30,7 +30,7 @@ WEIGHTS = (np.uint32, np.int64)
 ENTROPY, GINI, SQUARED_ERROR = 0, 1, 2
 EAGER, LAZY, BATCHED = 0, 1, 2
 POISSON, MULTINOMIAL, EVERY_ROW_ONCE = 0, 1, 2
-NODES, ROWS_SCANNED, STACK_WORDS, COSTS = range(4)  # what an exploration counts
+NODES, ROWS_SCANNED, STACK_WORDS, FORKS, REFITS, COSTS = range(6)  # what an exploration counts
 
 # At this many rows a node's columns are sorted once and its whole subtree works on the sorted lists.
 BLOCK = 128
