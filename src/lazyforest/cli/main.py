@@ -1,0 +1,56 @@
+"""From arguments to an exit code: 0, 1 for what data or machine do not allow, 2 for a command without a meaning."""
+
+from __future__ import annotations
+
+import os
+import sys
+import traceback
+from collections.abc import Sequence
+
+from cyclopts import CycloptsError
+
+from lazyforest.cli.commands import app
+from lazyforest.cli.failures import Failure, shorten
+from lazyforest.cli.terminal import Interrupted, prompt_interrupts, teller
+
+BROKEN_PIPE = 141  # what a shell reports of any program whose reader went away
+
+
+def run(arguments: Sequence[str]) -> int:
+    """Run a command; errors become a line on standard error, with --debug after their traceback."""
+    teller.quiet = False
+    sys.modules.setdefault("pandas", None)  # type: ignore[arg-type]
+    try:
+        with prompt_interrupts():
+            app(arguments, exit_on_error=False, print_error=False, result_action="return_value")
+            sys.stdout.flush()
+        return 0
+    except (Exception, KeyboardInterrupt) as error:
+        if "--debug" in arguments:
+            traceback.print_exc()
+        return explain_error(error)
+
+
+def explain_error(error: BaseException) -> int:
+    """Say what went wrong; returns the exit code."""
+    if isinstance(error, BrokenPipeError):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # Python flushes once more when it ends
+        return BROKEN_PIPE
+    if isinstance(error, KeyboardInterrupt):
+        teller.say_interrupted()
+        return error.code if isinstance(error, Interrupted) else 130
+    if isinstance(error, CycloptsError):
+        teller.fail(f"{error} See lazyforest --help.")
+        return 2
+    teller.fail(shorten(describe(error)))
+    return error.code if isinstance(error, Failure) else 1
+
+
+def describe(error: BaseException) -> str:
+    if isinstance(error, Failure | ValueError | TypeError | ImportError):
+        return str(error)
+    if isinstance(error, OSError) and error.strerror:
+        return f"{error.filename}: {error.strerror}" if error.filename else error.strerror
+    if isinstance(error, MemoryError):
+        return "not enough memory. Give fewer rows, or a smaller --chunk-rows."
+    return f"{type(error).__name__}: {error} (unexpected; --debug shows where)"

@@ -1,0 +1,38 @@
+"""What every command that reads a table begins with."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from lazyforest.cli.failures import Misuse
+from lazyforest.cli.options import DataOptions, TerminalOptions
+from lazyforest.cli.reading import Source, check_encoding, open_source
+from lazyforest.cli.scratch import temporary_folder
+from lazyforest.cli.tables import Training, read_training
+from lazyforest.cli.terminal import teller, waiting
+
+
+@contextmanager
+def prepared(terminal: TerminalOptions, *files: str) -> Iterator[Path]:
+    """Say little if so asked; a temporary folder for what comes through a pipe."""
+    teller.quiet = terminal.quiet
+    if files.count("-") > 1:
+        raise Misuse("Only one file can be standard input. Give the other one a name.")
+    with temporary_folder() as scratch:
+        yield scratch
+
+
+def open_file(given: str, data: DataOptions, scratch: Path) -> Source:
+    encoding = check_encoding(data.encoding)
+    if data.separator is not None and len(data.separator.encode()) != 1:
+        raise Misuse(f"--separator must be one character. Got {data.separator!r}.")
+    with waiting(f"reading {given}"):
+        return open_source(given, data.separator, encoding, scratch)
+
+
+def read_table(given: str, data: DataOptions, scratch: Path) -> Training:
+    source = open_file(given, data, scratch)
+    with waiting(f"reading {source.name}"):
+        return read_training(source, data)

@@ -1,0 +1,199 @@
+"""The table to learn from, the rows to predict, and how the second follows the first."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import polars as pl
+
+from lazyforest.cli.cells import Types, as_trained, cleaned, family, find_types, first_unread, reading_of, say_unread
+from lazyforest.cli.failures import Failure, suggest
+from lazyforest.cli.options import DataOptions
+from lazyforest.cli.reading import Source
+from lazyforest.cli.terminal import teller
+
+MOST_CLASSES = 20  # whole numbers of more distinct values are quantities
+ROWS_PER_CLASS = 10  # with fewer on average, too
+BYTES_PER_CHUNK = 1 << 28
+BYTES_PER_CELL = 48  # text, a typed copy, the matrix of the queries and the rows to write
+
+
+def columns_named(names: Sequence[str], there: Sequence[str], where: str, flag: str) -> None:
+    for name in names:
+        if name not in there:
+            raise Failure(f"{where} has no column {name!r}, which {flag} names. {suggest(name, there)}")
+
+
+@dataclass(frozen=True)
+class Training:
+    """A table to learn from. ``frame`` has all its rows and columns, typed; ``known`` are the rows with a target."""
+
+    source: Source
+    frame: pl.DataFrame
+    types: Types  # of the columns to learn from
+    target: str
+    known: pl.Series  # row numbers from 0
+    y: Any
+    regression: bool
+
+    @property
+    def X(self) -> pl.DataFrame:
+        return self.frame.select(list(self.types))[self.known]
+
+    @property
+    def classes(self) -> list[Any]:
+        return [] if self.regression else sorted(set(self.y.tolist()))
+
+
+def read_training(source: Source, how: DataOptions) -> Training:
+    """Read, type and check a whole table."""
+    columns_named([how.target], source.columns, source.name, "--target")
+    if how.target in how.ids:
+        raise Failure(f"--id {how.target} is the target as well. Name another column.")
+    frame = type_cells(pl.concat(batch.cells for batch in source.batches()), source, how.null)
+    if frame.height == 0:
+        raise Failure(f"{source.name} has column names but no rows.")
+    types = {name: dtype for name, dtype in frame.schema.items() if name != how.target and name not in how.ids}
+    if not types:
+        raise Failure(f"{source.name} has no column to learn from besides the target and --id columns.")
+    target = frame[how.target]
+    gone = target.is_null() | target.is_nan() if target.dtype.is_float() else target.is_null()
+    known = (~gone).arg_true()
+    regression, y = read_target(target.gather(known), how, source.name)
+    training = Training(source, frame, types, how.target, known, y, regression)
+    say_training(training)
+    return training
+
+
+def type_cells(cells: pl.DataFrame, source: Source, gaps: Sequence[str]) -> pl.DataFrame:
+    """Text becomes what all cells of its column allow; JSON knows numbers but no dates."""
+    text = [name for name, dtype in cells.schema.items() if dtype == pl.String]
+    plain = cells.with_columns(cleaned(name, gaps, source.is_csv).alias(name) for name in text)
+    if not source.has_types:
+        types = find_types(plain.lazy(), text, dates_only=not source.is_csv)
+        plain = plain.with_columns(reading_of(types[name])(pl.col(name)).alias(name) for name in text)
+    return plain
+
+
+def read_target(target: pl.Series, how: DataOptions, where: str) -> tuple[bool, Any]:
+    """Whether this is regression, and the targets as the estimators want them."""
+    if target.len() == 0:
+        raise Failure(f"{where}: the target {how.target!r} is missing in all rows. Nothing can be learnt.")
+    distinct = target.n_unique()
+    if distinct == 1:
+        raise Failure(f"{where}: the target {how.target!r} is {target[0]!r} in all rows. There is nothing to learn.")
+    numeric = target.dtype.is_numeric()
+    whole = numeric and (not target.dtype.is_float() or bool((target == target.round()).all()))
+    few = distinct == 2 or (distinct <= MOST_CLASSES and distinct * ROWS_PER_CLASS <= target.len())
+    regression = numeric and not (whole and few) if how.task is None else how.task == "regression"
+    if regression and not numeric:
+        raise Failure(f"{where}: the target {how.target!r} holds {family(target.dtype)}, regression needs numbers.")
+    if family(target.dtype) not in ("numbers", "text", "true or false"):
+        target = target.cast(pl.String)
+    if not regression and whole:
+        target = target.cast(pl.Int64)
+    return regression, target.cast(pl.Float64).to_numpy() if regression else target.to_numpy()
+
+
+def say_training(training: Training) -> None:
+    kinds: dict[str, int] = {}
+    for dtype in training.types.values():
+        kinds[family(dtype)] = kinds.get(family(dtype), 0) + 1
+    spelt = ", ".join(f"{count:,} {kind}" for kind, count in kinds.items())
+    left_out = training.frame.height - len(training.known)
+    rows = f"{len(training.known):,} rows" + (f" ({left_out:,} without a target left out)" if left_out else "")
+    teller.say(f"{training.source.name}: {rows}, {len(training.types):,} columns to learn from ({spelt})")
+    if training.regression:
+        what = f"{training.y.min():g} to {training.y.max():g}: regression"
+    else:
+        what = f"{say_classes(training)}: classification"
+    teller.say(f"target {training.target!r}: {what}")
+    for note in suspicious_text(training):
+        teller.say(note, style="yellow")
+
+
+def say_classes(training: Training) -> str:
+    counts = pl.Series(training.y).value_counts(sort=True)
+    shown = ", ".join(f"{say_class(label)} {count:,}" for label, count in counts.head(6).iter_rows())
+    return f"{counts.height:,} classes, {shown}" + (", ..." if counts.height > 6 else "")
+
+
+def say_class(label: Any) -> str:
+    return str(label).lower() if isinstance(label, bool) else str(label)
+
+
+def suspicious_text(training: Training) -> Iterator[str]:
+    """Columns that are text because of a few cells: NA, ?, n/a. Each value would be a category of its own."""
+    text = [name for name, dtype in training.types.items() if dtype == pl.String]
+    if not training.source.is_csv or not text:
+        return
+    numbers = training.frame.select(pl.col(text).cast(pl.Float64, strict=False).count()).row(0)
+    there = training.frame.select(pl.col(text).count()).row(0)
+    for name, count, total in zip(text, numbers, there, strict=True):
+        if total and total > count > 0.5 * total:
+            cell = training.frame.filter(pl.col(name).cast(pl.Float64, strict=False).is_null()).get_column(name)
+            odd = cell.drop_nulls()[0]
+            yield (
+                f"column {name!r} is read as text because of {total - count:,} cells such as {odd!r}. If they are gaps, "
+                f"use --null {odd!r}."
+            )
+
+
+# Rows to predict ---------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Rows:
+    """NEW, read in chunks as TRAIN was read."""
+
+    source: Source
+    training: Training
+    gaps: Sequence[str]
+
+    def __post_init__(self) -> None:
+        for name in self.training.types:
+            if name not in self.source.columns:
+                raise Failure(
+                    f"{self.source.name} has no column {name!r}, which {self.training.source.name} has. "
+                    f"{suggest(name, [n for n in self.source.columns if n not in self.training.types])}"
+                )
+
+    @property
+    def carried(self) -> list[str]:
+        return [name for name in self.source.columns if name not in self.training.types]
+
+    def chunks(self, rows: int | None) -> Iterator[tuple[pl.DataFrame, pl.DataFrame]]:
+        """The cells as they came, and the columns that the forest learnt from, typed and in TRAIN's order."""
+        for batch in self.source.batches(rows):
+            yield batch.cells, self.typed(batch.cells, batch.records)
+
+    def typed(self, cells: pl.DataFrame, records: pl.Series) -> pl.DataFrame:
+        schema, types = self.source.schema, self.training.types
+        text = [name for name in types if schema[name] == pl.String]
+        plain = cells.with_columns(cleaned(name, self.gaps, self.source.is_csv).alias(name) for name in text)
+        readings = {n: as_trained(n, schema[n], dtype, self.source.name) for n, dtype in types.items()}
+        typed = plain.select(reading(pl.col(name)).alias(name) for name, reading in readings.items())
+        for name in text:
+            if typed[name].null_count() > plain[name].null_count():
+                row = first_unread(plain[name], typed[name])
+                assert row is not None
+                raise say_unread(name, plain[name][row], types[name], self.source.place(records[row]))
+        return typed
+
+    def rows_per_chunk(self, asked: int | None) -> int:
+        """As many rows as fit: a lazy forest does its work anew for every chunk."""
+        return asked or max(1000, BYTES_PER_CHUNK // (BYTES_PER_CELL * max(len(self.source.columns), 1)))
+
+    def count(self) -> int:
+        try:
+            return int(self.source.frame.select(pl.len()).collect(engine="streaming").item())
+        except pl.exceptions.PolarsError as error:
+            raise self.source.file.diagnose(error) from error
+
+    def own_types(self) -> Types:
+        """What the text of NEW's own columns is, for a file that keeps types; TRAIN has no say in that."""
+        names = self.source.columns if self.source.is_csv else []
+        cells = self.source.frame.select(cleaned(name, self.gaps, True).alias(name) for name in names)
+        return find_types(cells, names)
