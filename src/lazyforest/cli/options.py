@@ -50,7 +50,8 @@ class DataOptions:
         ),
     ] = ()
     separator: Annotated[
-        str | None, flag(help="What parts the cells of CSV. Guessed from the first line.", metavar="CHARACTER")
+        str | None,
+        flag(help="What parts the cells of CSV. Guessed from the first line.", metavar="CHARACTER", show_default=False),
     ] = None
     encoding: Annotated[str, flag(help="Of text files.", metavar="NAME")] = "utf-8"
 
@@ -58,9 +59,7 @@ class DataOptions:
 @Parameter(name="*", group=TERMINAL)
 @dataclass(frozen=True, kw_only=True)
 class TerminalOptions:
-    quiet: Annotated[bool, flag("--quiet", "-q", help="Say nothing but results and errors.", show_default=False)] = (
-        False
-    )
+    quiet: Annotated[bool, flag("--quiet", "-q", help="Say only results and errors.", show_default=False)] = False
     debug: Annotated[bool, flag(help="Show where in the program an error arose.", show_default=False)] = False
 
 
@@ -74,6 +73,7 @@ class OutputOptions:
             "-o",
             help="Where rows go: .csv, .tsv, .jsonl (also .gz, .zst), .parquet, .arrow, or - for standard output.",
             metavar="OUT",
+            show_default=False,
             allow_leading_hyphen=True,
         ),
     ] = None
@@ -124,7 +124,7 @@ class ForestOptions:
     bootstrap: Annotated[
         Literal["poisson", "multinomial", "false"], flag(help="How a tree's rows are drawn; false: every row once.")
     ] = "poisson"
-    voting: Annotated[Literal["hard", "soft"], flag(help="Classification: a leaf's first class, or its shares.")] = (
+    voting: Annotated[Literal["hard", "soft"], flag(help="A leaf votes for its first class, or shares its vote.")] = (
         "hard"
     )
     algorithm: Annotated[
@@ -182,8 +182,9 @@ class ForestOptions:
         return estimator
 
     def categories(self) -> Any:
-        special = {("from_dtype",): "from_dtype", ("none",): None}
-        return special.get(self.categorical_features, list(self.categorical_features))
+        if self.categorical_features == ("from_dtype",):
+            return "from_dtype"
+        return None if self.categorical_features == ("none",) else list(self.categorical_features)
 
 
 def as_flags(message: str, names: list[str], kind: str) -> str:

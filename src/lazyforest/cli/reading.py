@@ -88,7 +88,7 @@ def refuse_endless_cells(source: Source, cells: pl.DataFrame) -> None:
     for name, size in zip(text, longest.row(0), strict=True) if longest is not None else ():
         if size is not None and size > LONGEST_CELL:
             raise Failure(
-                f"{source.name}: a cell of column {shorten(name, 40)!r} has {size:,} bytes, more than {LONGEST_CELL:,}. "
+                f"{source.name}: a cell of column {shorten(name, 40)!r} has {size:,} bytes, over {LONGEST_CELL:,}. "
                 f"Is a quote never closed, or an end of line missing?"
             )
 

@@ -136,8 +136,8 @@ def suspicious_text(training: Training) -> Iterator[str]:
             cell = training.frame.filter(pl.col(name).cast(pl.Float64, strict=False).is_null()).get_column(name)
             odd = cell.drop_nulls()[0]
             yield (
-                f"column {name!r} is read as text because of {total - count:,} cells such as {odd!r}. If they are gaps, "
-                f"use --null {odd!r}."
+                f"column {name!r} is read as text because of {total - count:,} cells such as {odd!r}. "
+                f"If they are gaps, use --null {odd!r}."
             )
 
 

@@ -58,7 +58,7 @@ class Writer(Protocol):
 def find_destination(how: OutputOptions) -> Destination:
     """Where rows go and as what. Said before the work begins: all that can already be known to go wrong."""
     if how.output in (None, "-"):
-        form = how.format or "csv"
+        form: str = how.format or "csv"
         if form in ("parquet", "arrow") and sys.stdout.isatty():
             raise Misuse(f"--format {form} is not for a terminal. Name a file with -o, or pipe it to a program.")
         return Destination(None, form, "uncompressed", False)
