@@ -6,28 +6,36 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from lazyforest.cross_validation import cross_val_predict, cross_val_score, cross_validate, leave_one_out
     from lazyforest.estimators import LazyForestClassifier, LazyForestRegressor, bootstrap_counts
     from lazyforest.exploration import Exploration, Path, Step
 
 __version__ = "0.1.0"
-__all__ = ["Exploration", "LazyForestClassifier", "LazyForestRegressor", "Path", "Step", "bootstrap_counts"]
+__all__ = [
+    "Exploration",
+    "LazyForestClassifier",
+    "LazyForestRegressor",
+    "Path",
+    "Step",
+    "bootstrap_counts",
+    "cross_val_predict",
+    "cross_val_score",
+    "cross_validate",
+    "leave_one_out",
+]
 
-# Imported when first asked for: scikit-learn and numba take a second, which `lazyforest --help` should not.
-HOME = {
-    "Exploration": "lazyforest.exploration",
-    "LazyForestClassifier": "lazyforest.estimators",
-    "LazyForestRegressor": "lazyforest.estimators",
-    "Path": "lazyforest.exploration",
-    "Step": "lazyforest.exploration",
-    "bootstrap_counts": "lazyforest.estimators",
-}
+# Imported when a name is first asked for: scikit-learn and numba take a second, which `lazyforest --help` should not.
+MODULES = ("estimators", "exploration", "cross_validation")
 
 
 def __getattr__(name: str) -> Any:
-    if name not in HOME:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    value = globals()[name] = getattr(importlib.import_module(HOME[name]), name)
-    return value
+    if name in __all__:
+        for module in MODULES:
+            found = vars(importlib.import_module(f"lazyforest.{module}")).get(name)
+            if found is not None:
+                globals()[name] = found
+                return found
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
 def __dir__() -> list[str]:

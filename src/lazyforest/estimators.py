@@ -67,6 +67,30 @@ def explain_row(forest: Forest, columns: list[Column], X: Array, say: Callable[[
     return paths
 
 
+def report(found: Answer, decided: Any, model_words: int, explain: Callable[[int], list[Path]]) -> Exploration:
+    """What was found, what it says (a prediction; probabilities or None), what it cost."""
+    costs = found.costs
+    return Exploration(
+        prediction=decided[0],
+        proba=decided[1],
+        nodes_explored=costs.nodes,
+        rows_scanned=costs.rows_scanned,
+        stack_words=costs.stack_words,
+        model_words=model_words,
+        bytes=costs.bytes,
+        cpu_seconds=costs.cpu_seconds,
+        votes=found.votes,
+        explain=explain,
+        forks=costs.forks,
+        rows_scanned_by_refits=costs.rows_scanned_by_refits,
+    )
+
+
+def new_target(y: Array, n_classes: int, row_ids: Array, weight: Array, frame: Frame) -> Target:
+    """Targets (0 classes: regression) with their weights in fixed point."""
+    return Target(y, frame.weights(weight), frame.multiplicity(weight), row_ids, frame.weight_bits == 0, n_classes)
+
+
 @contextmanager
 def unchanged_on_error(estimator: Any) -> Iterator[None]:
     """A ``fit`` that fails leaves the estimator as it was."""
@@ -91,23 +115,31 @@ class LazyForest(BaseEstimator):  # type: ignore[misc]
         validate_data(self, X, skip_check_array=True)
         return columns
 
+    def _fit(self, X: Any, y: Any, sample_weight: Any, row_ids: Any) -> None:
+        """``fit``, in which a mistake changes nothing."""
+        check_parameters(self, self._criteria)
+        with unchanged_on_error(self):
+            self._learn(X, y, sample_weight, row_ids)
+            self._grow()
+
     def _keep(self, columns: list[Raw], y: Array, n_classes: int, weight: Array, row_ids: Any, frame: Frame) -> None:
-        """Encode and keep the table; grow the trees if the algorithm is eager."""
+        """Encode and keep the table."""
         table, self._columns = encode(columns)
         n = table.codes.shape[1]
         ids = np.arange(n, dtype=np.uint64) if row_ids is None else check_row_ids(row_ids, n)
-        sizes = frame.multiplicity(weight)
-        target = Target(y, frame.weights(weight), sizes, ids, frame.weight_bits == 0, n_classes)
-        self._forest = Forest(
-            table, target, self._rules(len(columns)), int(self.n_estimators), self.missing == "reduced"
-        )
+        target = new_target(y, n_classes, ids, weight, frame)
+        self._rules = self._make_rules(len(columns))
+        self._forest = Forest(table, target, self._rules, int(self.n_estimators), self.missing == "reduced")
         self._grown: Answer | None = None
-        if self.algorithm == "eager" and not self._forest.reduced:
-            nobody = np.empty((0, len(columns)))
-            self._grown = explore(self._forest, nobody, np.arange(len(columns)), self.n_jobs, bool(self.verbose))
-        self.seed_, self.frame_ = int(self._forest.rules.seed), frame
+        self.seed_, self.frame_ = int(self._rules.seed), frame
 
-    def _rules(self, n_columns: int) -> Rules:
+    def _grow(self) -> None:
+        """Grow the trees if the algorithm is eager."""
+        if self.algorithm == "eager" and not self._forest.reduced:
+            m = len(self._columns)
+            self._grown = explore(self._forest, np.empty((0, m)), np.arange(m), self.n_jobs, bool(self.verbose))
+
+    def _make_rules(self, n_columns: int) -> Rules:
         return Rules(
             seed=np.uint64(draw_seed(self.random_state)),
             algorithm=ALGORITHMS[self.algorithm],
@@ -123,30 +155,24 @@ class LazyForest(BaseEstimator):  # type: ignore[misc]
 
     def _queries(self, X: Any) -> Array:
         """Validate and encode the rows to be predicted."""
-        check_is_fitted(self, "_forest")
+        check_is_fitted(self, "_columns")
         columns = read(X, remembered=self._columns)
         with advised("Give the columns that fit had, in their order."):
             validate_data(self, X, skip_check_array=True, reset=False)
         return encode_queries(columns, self._columns)
 
+    def _answer(self, queries: Array) -> Answer:
+        return answer(self._forest, self._grown, queries, self.n_jobs, bool(self.verbose))
+
+    def _explain(self, queries: Array) -> Callable[[int], list[Path]]:
+        return partial(explain_row, self._forest, self._columns, queries, self._say_vote)
+
     def explore(self, X: Any) -> Exploration:
         """The answer for the rows of X, what it cost, and on demand the path of a row through every tree."""
         queries = self._queries(X)
-        forest = self._forest
-        votes, costs, _ = answer(forest, self._grown, queries, self.n_jobs, bool(self.verbose))
-        prediction, proba = self._decide(votes)
-        return Exploration(
-            prediction=prediction,
-            proba=proba,
-            nodes_explored=costs.nodes,
-            rows_scanned=costs.rows_scanned,
-            stack_words=costs.stack_words,
-            model_words=NODE_WORDS * costs.nodes if forest.rules.algorithm == EAGER else 0,
-            bytes=costs.bytes,
-            cpu_seconds=costs.cpu_seconds,
-            votes=votes,
-            explain=partial(explain_row, forest, self._columns, queries, self._say_vote),
-        )
+        found = self._answer(queries)
+        model_words = NODE_WORDS * found.costs.nodes if self._rules.algorithm == EAGER else 0
+        return report(found, self._decide(found.votes), model_words, self._explain(queries))
 
     def predict(self, X: Any) -> Array:
         """The prediction for each row of X; opens only the nodes that these rows need."""
@@ -264,22 +290,31 @@ class LazyForestClassifier(ClassifierMixin, LazyForest):  # type: ignore[misc]
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None, row_ids: Any = None) -> LazyForestClassifier:
         """Validate, encode and keep the table. No tree is grown, unless ``algorithm="eager"``."""
-        check_parameters(self, self._criteria)
-        with unchanged_on_error(self):
-            columns = self._read(X)
-            y = check_target(self, y, count_rows(columns[0]))
-            self.classes_, codes = find_classes(y)
-            if len(self.classes_) > np.iinfo(CLASS).max:
-                raise ValueError(f"y must have at most {np.iinfo(CLASS).max} classes. Got {len(self.classes_)}.")
-            weight = check_weights(sample_weight, len(y)) * weigh_classes(self.class_weight, y)
-            frame = derive_frame(weight, None) if self.fixed_point is None else Frame(*self.fixed_point)
-            check_frame(frame, weight, None)
-            self._keep(columns, codes.astype(CLASS), len(self.classes_), weight, row_ids, frame)
+        self._fit(X, y, sample_weight, row_ids)
         return self
 
-    def _decide(self, votes: Array) -> tuple[Array, Array]:
+    def _learn(self, X: Any, y: Any, sample_weight: Any, row_ids: Any) -> None:
+        """``fit`` but for growing trees."""
+        columns = self._read(X)
+        y = check_target(self, y, count_rows(columns[0]))
+        self.classes_, codes = find_classes(y)
+        if len(self.classes_) > np.iinfo(CLASS).max:
+            raise ValueError(f"y must have at most {np.iinfo(CLASS).max} classes. Got {len(self.classes_)}.")
+        weight = check_weights(sample_weight, len(y)) * weigh_classes(self.class_weight, y)
+        self._keep(columns, codes.astype(CLASS), len(self.classes_), weight, row_ids, self._frame(weight))
+
+    def _frame(self, weight: Array) -> Frame:
+        """The frame for these weights, the user's if there is one."""
+        frame = derive_frame(weight, None) if self.fixed_point is None else Frame(*self.fixed_point)
+        check_frame(frame, weight, None)
+        return frame
+
+    def _decide(self, votes: Array, among: Array | None = None) -> tuple[Array, Array]:
+        """Prediction and probabilities; where no tree voted, all classes ``among`` which it could are alike."""
+        if among is None:
+            among = np.ones(votes.shape, dtype=bool)
         cast = votes.sum(axis=1, keepdims=True)
-        proba = np.where(cast > 0, votes / np.maximum(cast, 1), 1.0 / len(self.classes_))
+        proba = np.where(cast > 0, votes / np.maximum(cast, 1), among / among.sum(axis=1, keepdims=True))
         return np.asarray(self.classes_[proba.argmax(axis=1)]), proba
 
     def _say_vote(self, vote: Array) -> Any:
@@ -351,19 +386,21 @@ class LazyForestRegressor(RegressorMixin, LazyForest):  # type: ignore[misc]
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None, row_ids: Any = None) -> LazyForestRegressor:
         """Validate, encode and keep the table. No tree is grown, unless ``algorithm="eager"``."""
-        check_parameters(self, self._criteria)
-        with unchanged_on_error(self):
-            columns = self._read(X)
-            y = numeric_target(check_target(self, y, count_rows(columns[0])))
-            weight = check_weights(sample_weight, len(y))
-            frame = derive_frame(weight, y) if self.fixed_point is None else Frame(*self.fixed_point)
-            check_frame(frame, weight, y)
-            self._keep(columns, frame.targets(y), 0, weight, row_ids, frame)
+        self._fit(X, y, sample_weight, row_ids)
         return self
+
+    def _learn(self, X: Any, y: Any, sample_weight: Any, row_ids: Any) -> None:
+        """``fit`` but for growing trees."""
+        columns = self._read(X)
+        y = numeric_target(check_target(self, y, count_rows(columns[0])))
+        weight = check_weights(sample_weight, len(y))
+        frame = derive_frame(weight, y) if self.fixed_point is None else Frame(*self.fixed_point)
+        check_frame(frame, weight, y)
+        self._keep(columns, frame.targets(y), 0, weight, row_ids, frame)
 
     def _decide(self, votes: Array) -> tuple[Array, None]:
         mean = votes[:, 0] / np.maximum(votes[:, 1], 1)
-        about_offset = np.ldexp(mean / self._forest.rules.mean_unit, -self.frame_.target_bits)
+        about_offset = np.ldexp(mean / self._rules.mean_unit, -self.frame_.target_bits)
         return np.asarray(np.where(votes[:, 1] > 0, about_offset + self.frame_.target_offset, 0.0)), None
 
     def _say_vote(self, vote: Array) -> Any:

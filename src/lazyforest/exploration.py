@@ -45,6 +45,9 @@ class Exploration:
     ``stack_words`` and ``model_words`` follow the paper: a word per row index held by the algorithm's stack at the
     worst moment, four per node of a kept model. ``bytes`` is what the engine allocated besides the encoded table.
     ``cpu_seconds`` (user and system, all threads) of an eager forest include growing it in ``fit``.
+
+    Of a cross-validation, ``forks`` counts the groups of rows that parted because leaving out their own fold changed
+    the best condition, and ``rows_scanned_by_refits`` is what a lazy refit per split would have scanned.
     """
 
     prediction: Array = field(repr=False)
@@ -57,6 +60,8 @@ class Exploration:
     cpu_seconds: float
     votes: Array = field(repr=False)
     explain: Callable[[int], list[Path]] = field(repr=False)
+    forks: int = 0
+    rows_scanned_by_refits: int | None = None
 
     def paths(self, row: int) -> list[Path]:
         """For each tree: the conditions that this row met, the rows left at each step, and the vote."""

@@ -100,5 +100,5 @@ def check_targets(frame: Frame, weight: Array, y: Array) -> None:
         warnings.warn(
             f"{before} distinct targets became {after} in fixed point, in steps of {2.0**-frame.target_bits:g}. Take "
             f"outliers out of y, or set more fixed_point bits.",
-            stacklevel=4,
+            stacklevel=6,
         )

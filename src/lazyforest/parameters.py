@@ -104,12 +104,18 @@ def check_parameters(estimator: Any, criteria: tuple[str, ...]) -> None:
     words = " or ".join(map(repr, criteria))
     rules = {"criterion": Rule(one_of(*criteria), words, f"Use {criteria[0]!r}."), **RULES}
     for name, value in estimator.get_params(deep=False).items():
-        rule = rules.get(name)
-        if rule is not None and not rule.holds(value):
-            raise ValueError(
-                f"The '{name}' parameter of {type(estimator).__name__} must be {rule.says}. "
-                f"Got {value!r} instead. {rule.advice}"
-            )
+        if name in rules:
+            check_rule(rules[name], name, value, type(estimator).__name__)
+
+
+def check_value(name: str, value: Any, owner: str) -> None:
+    """As ``check_parameters``, for an argument that means the same elsewhere."""
+    check_rule(RULES[name], name, value, owner)
+
+
+def check_rule(rule: Rule, name: str, value: Any, owner: str) -> None:
+    if not rule.holds(value):
+        raise ValueError(f"The '{name}' parameter of {owner} must be {rule.says}. Got {value!r} instead. {rule.advice}")
 
 
 def count_max_features(max_features: Any, n_columns: int) -> int:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -18,7 +18,7 @@ from lazyforest.engine.exploration import (
     new_room,
     new_task,
 )
-from lazyforest.engine.layout import EAGER, LAZY, Array, Rules, Table, Target
+from lazyforest.engine.layout import BATCHED, EAGER, LAZY, Array, Rules, Table, Target
 from lazyforest.engine.record import Record, walk
 from lazyforest.progress import Progress
 
@@ -41,6 +41,8 @@ class Costs(NamedTuple):
     stack_words: int = 0
     bytes: int = 0
     cpu_seconds: float = 0.0
+    forks: int = 0  # groups of queries that left another, for their best condition is a different one
+    rows_scanned_by_refits: int | None = None  # what answering fold by fold would have scanned; None: not counted
 
     def plus(self, other: Costs) -> Costs:
         return Costs(
@@ -49,6 +51,7 @@ class Costs(NamedTuple):
             max(self.stack_words, other.stack_words),
             max(self.bytes, other.bytes),
             self.cpu_seconds + other.cpu_seconds,
+            self.forks + other.forks,
         )
 
 
@@ -150,3 +153,51 @@ def by_missing_columns(X: Array) -> Iterator[tuple[Array, Array]]:
     _, first, group = np.unique(np.isnan(X), axis=0, return_index=True, return_inverse=True)
     for k in np.argsort(first):
         yield np.flatnonzero(group.ravel() == k), np.flatnonzero(~np.isnan(X[first[k]]))
+
+
+# Forests of some of the rows ---------------------------------------------------------------------------
+
+
+def take(forest: Forest, rows: Array) -> Forest:
+    """The forest of some of the rows, in this order. They keep their codes: these are in the order of the values, and
+    a node looks only at codes that it holds, so that a table encoded from these rows alone would answer the same.
+    """
+    table, target = forest.table, forest.target
+    kept = table._replace(codes=np.take(table.codes, rows, axis=1), coarse=table.coarse[rows])
+    y, weight, multiplicity, ids = (a[rows] for a in (target.y, target.weight, target.multiplicity, target.row_ids))
+    return forest._replace(
+        table=kept, target=target._replace(y=y, weight=weight, multiplicity=multiplicity, row_ids=ids)
+    )
+
+
+def explore_folds(forest: Forest, X: Array, own: Array, folds: Array, n_jobs: int | None, verbose: bool) -> Answer:
+    """Each query is answered by the forest of the rows that are not in its own fold.
+
+    ``folds`` has the fold of each row of the table, ``own`` that of each query; -1 is no fold: such a row is seen by
+    all, such a query sees all rows.
+    """
+    asked = np.unique(own)
+    queries = [np.flatnonzero(own == fold) for fold in asked]
+    sides = (
+        (take(forest, np.flatnonzero((folds != fold) | (fold < 0))), X[some])
+        for fold, some in zip(asked, queries, strict=True)
+    )
+    found = explore_split_by_split(sides, len(asked), "folds", n_jobs, verbose)
+    votes = np.empty_like(found.votes)
+    votes[np.concatenate(queries)] = found.votes
+    return found._replace(votes=votes)
+
+
+def explore_split_by_split(
+    sides: Iterable[tuple[Forest, Array]], n_splits: int, what: str, n_jobs: int | None, verbose: bool
+) -> Answer:
+    """Explore a forest and its queries, then the next; votes are one below the other. Trees are never kept."""
+    votes, costs = [], Costs()
+    with Progress(n_splits, what, verbose) as progress:
+        for forest, X in sides:
+            batched = forest._replace(rules=forest.rules._replace(algorithm=BATCHED))
+            found = answer(batched, None, X, n_jobs, verbose=False)
+            votes.append(found.votes)
+            costs = costs.plus(found.costs)
+            progress.advance(1)
+    return Answer(np.concatenate(votes), costs._replace(rows_scanned_by_refits=costs.rows_scanned), [])

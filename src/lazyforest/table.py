@@ -81,6 +81,14 @@ def read_frame(frame: Any, names: list[Any], wanted: list[bool | None]) -> list[
     return [read_series(s, name, want) for s, name, want in zip(frame.iter_columns(), names, wanted, strict=True)]
 
 
+def take_rows(values: Any, rows: Array) -> Any:
+    """Some rows of a table or of a column, as what they came: a data frame, a series, an array or a list."""
+    native = nw.from_native(values, eager_only=True, allow_series=True, pass_through=True)
+    if native is not values:
+        return native[rows].to_native()
+    return [values[row] for row in rows] if isinstance(values, list | tuple) else values[rows]
+
+
 def as_array(X: Any) -> Array:
     """A 2-d array of float64, or of objects if some cells are no numbers."""
     kind = getattr(getattr(X, "dtype", None), "kind", None)
