@@ -10,7 +10,16 @@ from typing import Annotated
 from cyclopts import App, Parameter
 
 from lazyforest import __version__
-from lazyforest.cli.options import DATA, DataOptions, ForestOptions, OutputOptions, TerminalOptions, flag
+from lazyforest.cli.options import (
+    DATA,
+    DataOptions,
+    ExplainOptions,
+    ForestOptions,
+    OutputOptions,
+    ReportOptions,
+    TerminalOptions,
+    flag,
+)
 
 EXAMPLES = """
 Examples:
@@ -66,3 +75,86 @@ def predict(
     from lazyforest.cli.predicting import predict_files
 
     predict_files(train, new, data, output, chunk_rows, forest, terminal)
+
+
+@app.command(help_epilogue="Example: lazyforest loo train.csv --target class --json | jq .accuracy")
+def loo(
+    train: Train,
+    /,
+    *,
+    data: DataOptions,
+    output: OutputOptions = OutputOptions(),
+    report: ReportOptions = ReportOptions(),
+    forest: ForestOptions = ForestOptions(),
+    terminal: TerminalOptions = TerminalOptions(),
+) -> None:
+    """Leave one out: predict every row of TRAIN from all others.
+
+    Says how good that is and which labels look wrong. Each metric has a 95% interval. With -o, also TRAIN's rows with
+    the predictions.
+    """
+    from lazyforest.cli.evaluating import Folds, evaluate_file
+
+    evaluate_file(train, Folds(), data, output, report, forest, terminal)
+
+
+@app.command(help_epilogue="Example: lazyforest cv visits.csv --target outcome --folds 5 --group patient")
+def cv(
+    train: Train,
+    /,
+    *,
+    data: DataOptions,
+    folds: Annotated[int, flag(help="Into how many parts the rows are dealt.", group=DATA)] = 10,
+    group: Annotated[
+        str | None,
+        flag(
+            help="Rows with the same value here stay in one fold; it is not learnt from.",
+            metavar="COLUMN",
+            show_default=False,
+            group=DATA,
+        ),
+    ] = None,
+    output: OutputOptions = OutputOptions(),
+    report: ReportOptions = ReportOptions(),
+    forest: ForestOptions = ForestOptions(),
+    terminal: TerminalOptions = TerminalOptions(),
+) -> None:
+    """Cross-validate: predict every row of TRAIN from the other folds.
+
+    Folds are drawn with --seed, classes spread evenly over them. The report is that of loo.
+    """
+    from lazyforest.cli.evaluating import Folds, evaluate_file
+
+    evaluate_file(train, Folds(folds, group), data, output, report, forest, terminal)
+
+
+@app.command(help_epilogue="Example: lazyforest explain train.csv new.csv --target class --row 3 --plot why.svg")
+def explain(
+    train: Train,
+    new: New,
+    /,
+    *,
+    data: DataOptions,
+    reasons: ExplainOptions = ExplainOptions(),
+    forest: ForestOptions = ForestOptions(),
+    terminal: TerminalOptions = TerminalOptions(),
+) -> None:
+    """Say why a row of NEW is predicted as it is.
+
+    For each column, in how many trees it decided and with which conditions; the most typical path in words; the
+    training rows that share most leaves with the row; and, with --plot, the nodes that were opened, as a picture.
+    """
+    from lazyforest.cli.explaining import explain_file
+
+    explain_file(train, new, data, reasons, forest, terminal)
+
+
+@app.command
+def demo(*, terminal: TerminalOptions = TerminalOptions()) -> None:
+    """Three algorithms, one answer, three prices, on the breast cancer data."""
+    from lazyforest.cli.demo import show_demo
+    from lazyforest.cli.terminal import announced_compilation, teller
+
+    teller.quiet = terminal.quiet
+    with announced_compilation():
+        show_demo()

@@ -19,7 +19,6 @@ BROKEN_PIPE = 141  # what a shell reports of any program whose reader went away
 def run(arguments: Sequence[str]) -> int:
     """Run a command; errors become a line on standard error, with --debug after their traceback."""
     teller.quiet = False
-    sys.modules.setdefault("pandas", None)  # type: ignore[arg-type]
     try:
         with prompt_interrupts():
             app(arguments, exit_on_error=False, print_error=False, result_action="return_value")

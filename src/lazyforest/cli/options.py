@@ -6,7 +6,7 @@ They are written out, not generated: reading them from the estimators would impo
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from typing import Annotated, Any, Literal
 
 from cyclopts import Group, Parameter
@@ -55,6 +55,10 @@ class DataOptions:
     ] = None
     encoding: Annotated[str, flag(help="Of text files.", metavar="NAME")] = "utf-8"
 
+    def with_id(self, name: str) -> DataOptions:
+        """The same, with one more column that is never learnt from."""
+        return self if name in self.ids else replace(self, ids=(*self.ids, name))
+
 
 @Parameter(name="*", group=TERMINAL)
 @dataclass(frozen=True, kw_only=True)
@@ -82,6 +86,29 @@ class OutputOptions:
         flag(help="Instead of OUT's ending; csv on standard output.", show_default=False),
     ] = None
     force: Annotated[bool, flag("--force", "-f", help="Replace OUT if it exists.", show_default=False)] = False
+
+
+@Parameter(name="*", group=OUTPUT)
+@dataclass(frozen=True, kw_only=True)
+class ReportOptions:
+    json: Annotated[bool, flag(help="The report as JSON, on standard output.", show_default=False)] = False
+    suspects: Annotated[int, flag(help="How many suspicious labels to list.")] = 10
+
+
+@Parameter(name="*", group=OUTPUT)
+@dataclass(frozen=True, kw_only=True)
+class ExplainOptions:
+    row: Annotated[
+        tuple[int, ...], flag(help="Which row of NEW, counted from 1. May be repeated.", show_default=lambda _: "1")
+    ] = (1,)
+    neighbours: Annotated[int, flag(help="How many of the nearest training rows to list.")] = 5
+    plot: Annotated[
+        str | None,
+        flag(help="A picture of the nodes opened: .png, .svg or .pdf.", metavar="FILE", show_default=False),
+    ] = None
+    plot_trees: Annotated[int, flag(help="How many trees to draw.")] = 3
+    json: Annotated[bool, flag(help="The reasons as JSON, on standard output.", show_default=False)] = False
+    force: Annotated[bool, flag("--force", "-f", help="Replace the picture if it exists.", show_default=False)] = False
 
 
 @Parameter(name="*", group=FOREST)

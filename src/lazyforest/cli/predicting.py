@@ -50,7 +50,10 @@ def refuse_same_names(training: Training, there: list[str], where: str) -> None:
 
 def predictions(forest: Any, X: pl.DataFrame, names: list[str]) -> pl.DataFrame:
     """The columns that are added to the rows."""
-    explored = forest.explore(X)
+    return prediction_frame(forest.explore(X), names)
+
+
+def prediction_frame(explored: Any, names: list[str]) -> pl.DataFrame:
     columns = [pl.Series(names[0], explored.prediction)]
     if explored.proba is not None:
         columns += [pl.Series(name, explored.proba[:, k]) for k, name in enumerate(names[1:])]

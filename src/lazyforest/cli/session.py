@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -14,12 +15,22 @@ from lazyforest.cli.tables import Training, read_training
 from lazyforest.cli.terminal import teller, waiting
 
 
+def import_scikit_learn() -> None:
+    """Without pandas, which it imports where it finds it: half a second for a library that no command uses."""
+    if "pandas" not in sys.modules:
+        sys.modules["pandas"] = None  # type: ignore[assignment]
+        import sklearn.base  # noqa: F401
+
+        del sys.modules["pandas"]
+
+
 @contextmanager
 def prepared(terminal: TerminalOptions, *files: str) -> Iterator[Path]:
     """Say little if so asked; a temporary folder for what comes through a pipe."""
     teller.quiet = terminal.quiet
     if files.count("-") > 1:
         raise Misuse("Only one file can be standard input. Give the other one a name.")
+    import_scikit_learn()
     with temporary_folder() as scratch:
         yield scratch
 

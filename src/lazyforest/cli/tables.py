@@ -31,12 +31,14 @@ class Training:
     """A table to learn from. ``frame`` has all its rows and columns, typed; ``known`` are the rows with a target."""
 
     source: Source
+    cells: pl.DataFrame  # as they came
     frame: pl.DataFrame
     types: Types  # of the columns to learn from
     target: str
     known: pl.Series  # row numbers from 0
     y: Any
     regression: bool
+    ids: tuple[str, ...]
 
     @property
     def X(self) -> pl.DataFrame:
@@ -52,17 +54,19 @@ def read_training(source: Source, how: DataOptions) -> Training:
     columns_named([how.target], source.columns, source.name, "--target")
     if how.target in how.ids:
         raise Failure(f"--id {how.target} is the target as well. Name another column.")
-    frame = type_cells(pl.concat(batch.cells for batch in source.batches()), source, how.null)
+    cells = pl.concat(batch.cells for batch in source.batches())
+    frame = type_cells(cells, source, how.null)
     if frame.height == 0:
         raise Failure(f"{source.name} has column names but no rows.")
     types = {name: dtype for name, dtype in frame.schema.items() if name != how.target and name not in how.ids}
+    ids = tuple(name for name in how.ids if name in frame.columns)
     if not types:
         raise Failure(f"{source.name} has no column to learn from besides the target and --id columns.")
     target = frame[how.target]
     gone = target.is_null() | target.is_nan() if target.dtype.is_float() else target.is_null()
     known = (~gone).arg_true()
     regression, y = read_target(target.gather(known), how, source.name)
-    training = Training(source, frame, types, how.target, known, y, regression)
+    training = Training(source, cells, frame, types, how.target, known, y, regression, ids)
     say_training(training)
     return training
 

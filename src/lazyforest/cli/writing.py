@@ -65,13 +65,20 @@ def find_destination(how: OutputOptions) -> Destination:
     assert how.output is not None
     path = Path(how.output)
     form, packing = format_of(path, how.format)
+    check_file(path, how.force, "-o")
+    return Destination(path, form, packing, how.force)
+
+
+def check_file(path: Path, force: bool, flag: str) -> None:
+    """What can already be known to go wrong with a file to be written."""
     if path.is_dir():
-        raise Failure(f"{path} is a folder. Name a file in it with -o.")
-    if path.is_file() and not how.force:
-        raise Failure(f"{path} exists already. Use --force to replace it, or another name with -o.")
+        raise Failure(f"{path} is a folder. Name a file in it with {flag}.")
+    if path.is_file() and not force:
+        raise Failure(f"{path} exists already. Use --force to replace it, or another name with {flag}.")
     if not path.parent.is_dir():
         raise Failure(f"The folder {path.parent} does not exist. Make it first: mkdir -p {path.parent}")
-    return Destination(path, form, packing, how.force)
+    if not os.access(path.parent, os.W_OK):
+        raise Failure(f"The folder {path.parent} may not be written to: permission denied.")
 
 
 def format_of(path: Path, asked: str | None) -> tuple[str, Packing]:
@@ -94,19 +101,33 @@ def opened(to: Destination) -> Iterator[Writer]:
         with temporary_folder() as scratch:
             yield from to_stream(to, scratch)
         return
-    final = to.path.resolve()  # behind a link is the file that is meant
+    with whole_file(to.path, to.replace) as (file, folder):
+        writer = new_writer(to, file, folder)
+        yield writer
+        writer.close()
+
+
+@contextmanager
+def whole_file(path: Path, replace: bool) -> Iterator[tuple[IO[bytes], Path]]:
+    """A file to be written, and a folder beside it for what is on the way."""
+    final = path.resolve()  # behind a link is the file that is meant
     try:
         with temporary_folder(final.parent, prefix=f".{final.name}.") as folder:
             partial = folder / final.name
             with partial.open("wb") as file:
-                writer = new_writer(to, file, folder)
-                yield writer
-                writer.close()
+                yield file, folder
                 file.flush()
                 os.fsync(file.fileno())
-            give_name(partial, final, to.replace)
+            give_name(partial, final, replace)
+    except BrokenPipeError:
+        raise
     except OSError as error:
-        raise Failure(f"{to.path} could not be written: {error.strerror or error}. Nothing was left behind.") from error
+        raise Failure(f"{path} could not be written: {error.strerror or error}. Nothing was left behind.") from error
+
+
+def write_bytes(path: Path, content: bytes, replace: bool) -> None:
+    with whole_file(path, replace) as (file, _):
+        file.write(content)
 
 
 def to_stream(to: Destination, scratch: Path) -> Iterator[Writer]:
