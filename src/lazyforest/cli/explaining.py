@@ -197,8 +197,7 @@ def print_reason(reason: dict[str, Any]) -> None:
     table = plain_table(["column", "value", "trees", "first in", "conditions met (times)"], left=2)
     table.columns[4].justify = "left"
     for one in reason["columns"][:COLUMNS_SHOWN]:
-        parts = [f"{shorten(rounded(part['condition']), 34)} ({part['times']})" for part in one["conditions"]]
-        text = "\n".join([*parts[:2], *([f"{len(parts) - 2} others"] if len(parts) > 2 else [])])
+        text = say_conditions(one["conditions"])
         cells = [one["column"], say_value(one["value"]), str(one["trees"]), str(one["first"] or ""), text]
         table.add_row(*map(escape, cells))
     console.print(table)
@@ -206,6 +205,18 @@ def print_reason(reason: dict[str, Any]) -> None:
         console.print(f"and {len(reason['columns']) - COLUMNS_SHOWN} others, in fewer trees")
     print_path(console, reason)
     print_neighbours(console, reason)
+
+
+def say_conditions(conditions: list[dict[str, Any]]) -> str:
+    """Ranges as they are; of sets, the most frequent one and how many others."""
+    ranges = [one for one in conditions if one["condition"][0] in "<>"]
+    sets = [one for one in conditions if one["condition"][0] not in "<>"]
+    lines = [f"{rounded(one['condition'])} ({one['times']})" for one in ranges]
+    if sets:
+        lines.append(f"{shorten(sets[0]['condition'], 60)} ({sets[0]['times']})")
+    if len(sets) > 1:
+        lines.append(f"{len(sets) - 1} other sets ({sum(one['times'] for one in sets[1:])})")
+    return "\n".join(lines)
 
 
 def print_path(console: Console, reason: dict[str, Any]) -> None:
