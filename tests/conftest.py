@@ -1,5 +1,6 @@
 """What the test files share."""
 
+import os
 from functools import cache
 from pathlib import Path
 
@@ -8,7 +9,7 @@ import pandas
 import pytest
 from hypothesis import settings
 
-DATASETS = Path(__file__).resolve().parents[2] / "shared" / "datasets"
+DATASETS = Path(os.environ.get("LAZYFOREST_DATA") or Path(__file__).resolve().parents[2] / "shared" / "datasets")
 
 settings.register_profile("fixed", derandomize=True, deadline=None, database=None)
 settings.load_profile("fixed")
@@ -29,5 +30,5 @@ def load(name):
 def datasets():
     """``datasets(name)`` gives X, a data frame, and y of one of the paper's data sets."""
     if not DATASETS.is_dir():
-        pytest.skip("the paper's data sets are not in ../shared/datasets beside the repository")
+        pytest.skip("the paper's data sets are neither in LAZYFOREST_DATA nor in ../shared/datasets")
     return load

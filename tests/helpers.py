@@ -2,6 +2,7 @@
 
 import numba
 import numpy as np
+import pandas
 from hypothesis import strategies as st
 
 from lazyforest import reference
@@ -169,6 +170,19 @@ def random_forest(rng, trees, regression):
         seed=int(rng.integers(2**64, dtype=np.uint64)),
         mean_unit=4.0,
     )
+
+
+def random_data_frame(rng, n):
+    """Numbers with ties, text, booleans, gaps."""
+    table = pandas.DataFrame(
+        {
+            "number": rng.integers(0, 8, n).astype(float),
+            "fine": rng.normal(size=n).round(rng.integers(0, 4)),
+            "text": rng.choice(list("abcdef"), n).astype(object),
+            "flag": pandas.array(rng.random(n) < 0.5, dtype="boolean"),
+        }
+    )
+    return table.mask(rng.random(table.shape) < rng.choice([0.0, 0.2]))
 
 
 @st.composite

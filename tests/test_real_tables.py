@@ -6,23 +6,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from helpers import LISTINGS, examples
+from helpers import LISTINGS, examples, random_data_frame
 from lazyforest import LazyForestClassifier, LazyForestRegressor, reference
 from lazyforest.frame import derive_frame
 from test_estimators import ALGORITHMS
-
-
-def random_table(rng, n):
-    """Numbers with ties, text, booleans, gaps."""
-    table = pd.DataFrame(
-        {
-            "number": rng.integers(0, 8, n).astype(float),
-            "fine": rng.normal(size=n).round(rng.integers(0, 4)),
-            "text": rng.choice(list("abcdef"), n).astype(object),
-            "flag": pd.array(rng.random(n) < 0.5, dtype="boolean"),
-        }
-    )
-    return table.mask(rng.random(table.shape) < rng.choice([0.0, 0.2]))
 
 
 def as_codes(train, queries):
@@ -49,7 +36,7 @@ def test_estimators_answer_like_the_reference(seed):
     """Data frame in, votes out: whole and fractional weights, class weights, fixed-point targets, both ways to miss."""
     rng = np.random.default_rng(seed)
     n = int(rng.integers(2, 40))
-    train, queries = random_table(rng, n), random_table(rng, 5)
+    train, queries = random_data_frame(rng, n), random_data_frame(rng, 5)
     weight = [np.ones(n), rng.integers(0, 4, n) + np.eye(n)[0], rng.random(n) + 0.01][rng.integers(3)]
     regression = bool(rng.random() < 0.4)
     y = rng.normal(size=n) * 10.0 ** rng.integers(-3, 9) if regression else rng.integers(0, 4, n)
@@ -115,7 +102,7 @@ def test_algorithms_agree_on_a_large_regression():
 @pytest.mark.parametrize("regression", [False, True])
 def test_a_whole_weight_is_so_many_copies(regression):
     rng = np.random.default_rng(1)
-    X = random_table(rng, 80)
+    X = random_data_frame(rng, 80)
     y = rng.normal(size=80) if regression else rng.integers(0, 3, 80)
     weight = rng.integers(0, 4, 80)
     kind = LazyForestRegressor if regression else LazyForestClassifier
@@ -199,7 +186,7 @@ def test_a_frame_given_by_hand_is_kept_and_a_wrong_one_refused():
 
 def test_reduced_is_the_forest_without_the_missing_columns():
     rng = np.random.default_rng(0)
-    X = random_table(rng, 200)
+    X = random_data_frame(rng, 200)
     y = rng.integers(0, 2, 200)
     queries = X[:30].assign(text=None)
     queries["number"] = queries["number"].fillna(3.0)

@@ -6,6 +6,7 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from lazyforest.audit import label_audit
     from lazyforest.cross_validation import cross_val_predict, cross_val_score, cross_validate, leave_one_out
     from lazyforest.estimators import LazyForestClassifier, LazyForestRegressor, bootstrap_counts
     from lazyforest.exploration import Exploration, Path, Step
@@ -21,11 +22,12 @@ __all__ = [
     "cross_val_predict",
     "cross_val_score",
     "cross_validate",
+    "label_audit",
     "leave_one_out",
 ]
 
 # Imported when a name is first asked for: scikit-learn and numba take a second, which `lazyforest --help` should not.
-MODULES = ("estimators", "exploration", "cross_validation")
+MODULES = ("estimators", "exploration", "cross_validation", "audit")
 
 
 def __getattr__(name: str) -> Any:

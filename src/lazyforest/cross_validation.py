@@ -72,7 +72,7 @@ def leave_one_out(
     if isinstance(method, str) and method == "auto":
         method = "predict_proba" if is_classifier(estimator) else "predict"
     check_method(estimator, method)
-    check_call(n_jobs, verbose, PRE_DISPATCH)
+    check_call(n_jobs, verbose)
     table = HeldOut(estimator, X, y, sample_weight, row_ids)
     return table.predict(table.split(LeaveOneOut(), {}), method, n_jobs, verbose)
 
@@ -183,11 +183,13 @@ def cross_validate(
     out: dict[str, Any] = {"fit_time": np.full(len(splits), shared), "score_time": np.empty(len(splits))}
     for number, (split, forest) in enumerate(zip(splits, table.forests(splits, found), strict=True)):
         started = time.perf_counter()
-        scores["test"].append(judge.score(forest, X, y, split.test, routed.scorer.score))
+        tested = take_rows(X, split.test)
+        forest._given = tested if judge.leaves_rows_alone else None
+        scores["test"].append(judge.score(forest, tested, y, split.test, routed.scorer.score))
         out["score_time"][number] = time.perf_counter() - started
         if return_train_score:
             rows = split.training_rows(table.n_rows)
-            scores["train"].append(judge.score(forest, X, y, rows, routed.scorer.score))
+            scores["train"].append(judge.score(forest, take_rows(X, rows), y, rows, routed.scorer.score))
     if return_estimator:
         out["estimator"] = [table.fitted_on(split) for split in splits]
     if return_indices:
@@ -208,7 +210,7 @@ def check_ours(estimator: Any) -> None:
         )
 
 
-def check_call(n_jobs: Any, verbose: Any, pre_dispatch: Any) -> None:
+def check_call(n_jobs: Any, verbose: Any, pre_dispatch: Any = PRE_DISPATCH) -> None:
     check_value("n_jobs", n_jobs, "cross-validation")
     check_value("verbose", verbose, "cross-validation")
     if pre_dispatch != PRE_DISPATCH:
@@ -261,12 +263,13 @@ class Judge:
         self.error_score = error_score
         self.scorer = check_scoring(estimator, scoring, raise_exc=error_score == "raise")
         self.several = isinstance(scoring, list | tuple | set | dict)
+        self.leaves_rows_alone = is_scikit_learns(scoring)
 
     def score(self, forest: LazyForest, X: Any, y: Any, rows: Array, params: dict[str, Any]) -> Any:
-        """A number, or a dict of them, for these rows."""
+        """A number, or a dict of them, for these rows: X has them alone, y and params have all."""
         given = {name: take_if_per_row(value, rows, y) for name, value in params.items()}
         try:
-            scores = self.scorer(forest, take_rows(X, rows), take_rows(y, rows), **given)
+            scores = self.scorer(forest, X, take_rows(y, rows), **given)
         except Exception:
             if self.several or self.error_score == "raise":  # several scorers fail one by one, unless told to raise
                 raise
@@ -283,6 +286,13 @@ class Judge:
             stacklevel=4,
         )
         return self.error_score
+
+
+def is_scikit_learns(scoring: Any) -> bool:
+    """Names and scorers of scikit-learn's hand on the rows as they are; a function of the user's may change them."""
+    if isinstance(scoring, list | tuple | set | dict):
+        return all(map(is_scikit_learns, scoring.values() if isinstance(scoring, dict) else scoring))
+    return scoring is None or isinstance(scoring, str) or type(scoring).__module__.startswith("sklearn.")
 
 
 def as_number(score: Any, scorer: Any) -> Any:

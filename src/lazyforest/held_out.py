@@ -43,8 +43,7 @@ class HeldOut:
 
     def split(self, cv: Any, given: dict[str, Any]) -> list[Split]:
         """The splits of ``cv``, each with something to learn from."""
-        in_order = self.forest.rules.bootstrap == MULTINOMIAL  # its draws go by position
-        splits = find_splits(cv, self.X, self.y, is_classifier(self.whole), given, in_order)
+        splits = find_splits(cv, self.X, self.y, is_classifier(self.whole), given)
         weight = self.forest.target.weight
         for number, left in enumerate(self.left_over(splits, lambda rows: weight[rows].sum())):
             if left <= 0:
@@ -57,15 +56,18 @@ class HeldOut:
     def left_over(self, splits: list[Split], sum_of: Callable[[Array], Any]) -> Iterator[Any]:
         """For each split, a sum over its training side: the total without the test rows, where these are all else."""
         total = sum_of(np.arange(self.n_rows))
-        for test, train in splits:
-            yield total - sum_of(np.unique(test)) if train is None else sum_of(train)
+        for test, train, _ in splits:
+            if train is not None:
+                yield sum_of(train)
+            else:  # np.unique is most of the time that leave-one-out spends here
+                yield total - sum_of(test if len(test) == 1 else np.unique(test))
 
     # Answers -------------------------------------------------------------------------------------------
 
     def answer(self, splits: list[Split], n_jobs: int | None, verbose: int) -> Answer:
         """Votes for the test rows of the first split, below them those of the second, and so on."""
         n_jobs, shown = self.whole.n_jobs if n_jobs is None else n_jobs, bool(verbose or self.whole.verbose)
-        tested = np.concatenate([test for test, _ in splits])
+        tested = np.concatenate([split.test for split in splits])
         folds = folds_of(splits, self.n_rows)
         reason = self.why_one_by_one(folds)
         if reason is None:
@@ -90,8 +92,8 @@ class HeldOut:
     def predict(self, splits: list[Split], method: str, n_jobs: int | None, verbose: int) -> Any:
         """What ``method`` says of each row; every row is in one test set."""
         found = self.answer(splits, n_jobs, verbose)
-        tested = np.concatenate([test for test, _ in splits])
-        own = np.repeat(np.arange(len(splits)), [len(test) for test, _ in splits])
+        tested = np.concatenate([split.test for split in splits])
+        own = np.repeat(np.arange(len(splits)), [len(split.test) for split in splits])
         row_order = np.argsort(tested)
         found, own = found._replace(votes=found.votes[row_order]), own[row_order]
         if not is_classifier(self.whole):
@@ -144,7 +146,7 @@ class HeldOut:
         fitted._grow()
         return fitted
 
-    def forests(self, splits: list[Split], found: Answer) -> Iterator[LazyForest]:
+    def forests(self, splits: list[Split], found: Answer) -> Iterator[Any]:
         """A fitted estimator per split, which knows the answer for its test rows."""
         kind = ClassifierOfASplit if is_classifier(self.whole) else RegressorOfASplit
         present = self.classes_of(splits) if is_classifier(self.whole) else None
@@ -167,6 +169,7 @@ class OfASplit(LazyForest):
 
     _known: Answer | None = None
     _tested: Array
+    _given: Any = None  # the test rows before they were encoded, if nobody changes them
     _refit: tuple[HeldOut, Split]
 
     def _keep(self, *given: Any) -> None:
@@ -177,6 +180,9 @@ class OfASplit(LazyForest):
     def _fitted(self) -> Any:
         table, split = self._refit
         return table.fitted_on(split)
+
+    def _queries(self, X: Any) -> Array:
+        return self._tested if X is self._given else super()._queries(X)
 
     def _answer(self, queries: Array) -> Answer:
         if self._known is None:

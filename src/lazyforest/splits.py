@@ -15,13 +15,14 @@ ADVICE = "Use fewer splits, or give more rows, rows of each class, or groups."
 
 
 class Split(NamedTuple):
-    """Rows to be predicted, and the rows to learn from; ``train`` None: all others, ascending.
+    """Rows to be predicted, and rows to learn from.
 
-    Leave-one-out of n rows would hold n * (n - 1) numbers otherwise: 8 GB for Adult.
+    ``train`` None: all others, ascending; leave-one-out of Adult would hold 8 GB otherwise.
     """
 
     test: Array
-    train: Array | None
+    train: Array | None = None
+    is_rest: bool = True  # ``train`` is all others, in any order
 
     def training_rows(self, n_rows: int) -> Array:
         return other_rows(self.test, n_rows) if self.train is None else self.train
@@ -33,17 +34,17 @@ def other_rows(rows: Array, n_rows: int) -> Array:
     return np.flatnonzero(left)
 
 
-def find_splits(cv: Any, X: Any, y: Array, classifier: bool, given: dict[str, Any], in_order: bool) -> list[Split]:
-    """The splits of scikit-learn's ``cv``. ``in_order``: the order of training rows matters, so that it is kept."""
+def find_splits(cv: Any, X: Any, y: Array, classifier: bool, given: dict[str, Any]) -> list[Split]:
+    """The splits of scikit-learn's ``cv``."""
     n, groups = len(y), given.get("groups")
     if groups is not None:
         given = {**given, "groups": check_groups(groups, n)}
     with advised(ADVICE):
         cv = check_cv(cv, y, classifier=classifier)
     if type(cv) is LeaveOneOut and n > 1 and groups is None:  # written out, its training sides take quadratic time
-        return [Split(row, None) for row in np.arange(n)[:, None]]
+        return [Split(row) for row in np.arange(n)[:, None]]
     pairs = enumerate(split_advised(cv, X, y, given))
-    splits = [new_split(number, train, test, n, in_order) for number, (train, test) in pairs]
+    splits = [new_split(number, train, test, n) for number, (train, test) in pairs]
     if not splits:
         raise ValueError("cv must have at least one split. Got none. Use an int for so many folds.")
     return splits
@@ -54,10 +55,12 @@ def split_advised(cv: Any, X: Any, y: Array, given: dict[str, Any]) -> Iterator[
         yield from cv.split(X, y, **given)
 
 
-def new_split(number: int, train: Any, test: Any, n_rows: int, in_order: bool) -> Split:
+def new_split(number: int, train: Any, test: Any, n_rows: int) -> Split:
     test, train = check_rows(test, n_rows, f"The test set of split {number}"), check_training(number, train, n_rows)
     others = other_rows(test, n_rows)
-    return Split(test, None if np.array_equal(train if in_order else np.sort(train), others) else train)
+    if np.array_equal(train, others):
+        return Split(test)
+    return Split(test, train, is_rest=np.array_equal(np.sort(train), others))
 
 
 def check_training(number: int, train: Any, n_rows: int) -> Array:
@@ -80,10 +83,14 @@ def check_rows(rows: Any, n_rows: int, what: str) -> Array:
     if found.dtype == bool and found.shape == (n_rows,):
         return np.flatnonzero(found)
     if found.ndim != 1 or (found.size and found.dtype.kind not in "iu"):
-        raise ValueError(f"{what} must be a 1-d array of row numbers. Got {found.ndim}-d {found.dtype}.")
+        raise ValueError(
+            f"{what} must be a 1-d array of row numbers. Got {found.ndim}-d {found.dtype}. Use np.flatnonzero."
+        )
     outside = found[(found < 0) | (found >= n_rows)]
     if len(outside):
-        raise ValueError(f"{what} must be row numbers from 0 to {n_rows - 1}. Got {outside[0]}.")
+        raise ValueError(
+            f"{what} must be row numbers from 0 to {n_rows - 1}. Got {outside[0]}. Number the rows from 0."
+        )
     return found.astype(np.int64)
 
 
@@ -107,8 +114,8 @@ def check_groups(groups: Any, n_rows: int) -> Array:
 def folds_of(splits: list[Split], n_rows: int) -> Array | None:
     """The fold that each row is tested in, -1 if in none; None if these splits are not made of folds."""
     folds = np.full(n_rows, -1, dtype=np.int64)
-    for number, (test, train) in enumerate(splits):
-        if train is not None or (folds[test] >= 0).any():
+    for number, (test, _, is_rest) in enumerate(splits):
+        if not is_rest or (folds[test] >= 0).any():
             return None
         folds[test] = number
     return folds if sum(len(split.test) for split in splits) == (folds >= 0).sum() else None
@@ -116,9 +123,9 @@ def folds_of(splits: list[Split], n_rows: int) -> Array | None:
 
 def check_partition(splits: list[Split], n_rows: int) -> None:
     """As scikit-learn: out-of-fold predictions need each row tested once."""
-    times = np.bincount(np.concatenate([test for test, _ in splits]), minlength=n_rows)
+    times = np.bincount(np.concatenate([split.test for split in splits]), minlength=n_rows)
     if (times != 1).any():
-        row = np.flatnonzero(times != 1)[0]
+        row = times.argmax() if times.max() > 1 else times.argmin()
         raise ValueError(
             f"cross_val_predict only works for partitions: each row in one test set. Got row {row} in {times[row]} of "
             f"them. Use cross_validate to score such splits, or another cv."

@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import Annotated
 
 from cyclopts import App, Parameter
+from cyclopts.validators import Number
 
 from lazyforest import __version__
 from lazyforest.cli.options import (
@@ -19,6 +20,7 @@ from lazyforest.cli.options import (
     ReportOptions,
     TerminalOptions,
     flag,
+    whole,
 )
 
 EXAMPLES = """
@@ -47,6 +49,8 @@ New = Annotated[str, Parameter(help="The rows to predict; - for standard input."
 ChunkRows = Annotated[
     int | None,
     flag(
+        validator=Number(gte=1),
+        converter=whole,
         help="Rows of NEW in memory at a time. Every chunk explores the trees anew.",
         metavar="INT",
         show_default=lambda _: "what fits in 256 MB",
@@ -55,7 +59,9 @@ ChunkRows = Annotated[
 ]
 
 
-@app.command(help_epilogue="Example: lazyforest predict train.csv new.csv --target class -o predictions.parquet")
+@app.command(
+    sort_key=1, help_epilogue="Example: lazyforest predict train.csv new.csv --target class -o predictions.parquet"
+)
 def predict(
     train: Train,
     new: New,
@@ -77,7 +83,7 @@ def predict(
     predict_files(train, new, data, output, chunk_rows, forest, terminal)
 
 
-@app.command(help_epilogue="Example: lazyforest loo train.csv --target class --json | jq .accuracy")
+@app.command(sort_key=2, help_epilogue="Example: lazyforest loo train.csv --target class --json | jq .accuracy")
 def loo(
     train: Train,
     /,
@@ -98,13 +104,13 @@ def loo(
     evaluate_file(train, Folds(), data, output, report, forest, terminal)
 
 
-@app.command(help_epilogue="Example: lazyforest cv visits.csv --target outcome --folds 5 --group patient")
+@app.command(sort_key=3, help_epilogue="Example: lazyforest cv visits.csv --target outcome --folds 5 --group patient")
 def cv(
     train: Train,
     /,
     *,
     data: DataOptions,
-    folds: Annotated[int, flag(help="Into how many parts the rows are dealt.", group=DATA)] = 10,
+    folds: Annotated[int, flag(converter=whole, help="Into how many parts the rows are dealt.", group=DATA)] = 10,
     group: Annotated[
         str | None,
         flag(
@@ -128,7 +134,9 @@ def cv(
     evaluate_file(train, Folds(folds, group), data, output, report, forest, terminal)
 
 
-@app.command(help_epilogue="Example: lazyforest explain train.csv new.csv --target class --row 3 --plot why.svg")
+@app.command(
+    sort_key=4, help_epilogue="Example: lazyforest explain train.csv new.csv --target class --row 3 --plot why.svg"
+)
 def explain(
     train: Train,
     new: New,
@@ -149,7 +157,7 @@ def explain(
     explain_file(train, new, data, reasons, forest, terminal)
 
 
-@app.command
+@app.command(sort_key=5)
 def demo(*, terminal: TerminalOptions = TerminalOptions()) -> None:
     """Three algorithms, one answer, three prices, on the breast cancer data."""
     from lazyforest.cli.demo import show_demo

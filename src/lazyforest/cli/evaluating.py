@@ -44,6 +44,7 @@ def evaluate_file(
     with prepared(terminal, train) as scratch:
         to = find_destination(output) if output.output is not None else None
         training = read_table(train, data if folds.group is None else data.with_id(folds.group), scratch)
+        columns_named(data.ids, training.frame.columns, train, "--id")
         if to is not None:
             refuse_same_names(training, [*training.frame.columns, *([] if folds.number is None else [FOLD])], train)
         forest = options.estimator(training.regression, training.classes, teller.shows_progress)

@@ -43,7 +43,7 @@ def explain_file(
     plot = check_plot(wanted)
     with prepared(terminal, train, new) as scratch:
         training = read_table(train, data, scratch)
-        rows = Rows(open_file(new, data, scratch), training, data.null)
+        rows = Rows(open_file(new, data, scratch), training, data.null, data.ids)
         asked = Question(training, rows, wanted.row, pick_rows(rows, wanted.row))
         forest = options.estimator(training.regression, training.classes, teller.shows_progress)
         with announced_compilation():

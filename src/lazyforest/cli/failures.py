@@ -25,10 +25,10 @@ def shorten(text: str, longest: int = LONGEST) -> str:
     return text if len(text) <= longest else f"{text[: longest - 3]}..."
 
 
-def nearest(name: str, names: Iterable[str]) -> str | None:
+def nearest(name: str, names: Iterable[str], likeness: float = 0.5) -> str | None:
     """The name that was probably meant."""
     plain = {other.casefold(): other for other in names}
-    close = difflib.get_close_matches(name.casefold(), plain, n=1, cutoff=0.5)
+    close = difflib.get_close_matches(name.casefold(), plain, n=1, cutoff=likeness)
     return plain[close[0]] if close else None
 
 

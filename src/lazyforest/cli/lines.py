@@ -113,7 +113,7 @@ class TextFile(NamedTuple):
                 self.check_json()
         except Failure as found:
             return found
-        except pl.exceptions.PolarsError:  # a packed file that is broken has no lines to look at
+        except (pl.exceptions.PolarsError, OSError, EOFError):  # a packed file that is broken has no lines to look at
             pass
         return Failure(
             f"{self.name} cannot be read as {self.format}: {shorten(str(error).strip().splitlines()[0], 200)}"

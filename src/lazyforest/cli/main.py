@@ -5,7 +5,9 @@ from __future__ import annotations
 import os
 import sys
 import traceback
+import warnings
 from collections.abc import Sequence
+from typing import Any
 
 from cyclopts import CycloptsError
 
@@ -19,18 +21,26 @@ BROKEN_PIPE = 141  # what a shell reports of any program whose reader went away
 def run(arguments: Sequence[str]) -> int:
     """Run a command; errors become a line on standard error, with --debug after their traceback."""
     teller.quiet = False
+    warnings.showwarning = say_warning
     try:
         with prompt_interrupts():
             app(arguments, exit_on_error=False, print_error=False, result_action="return_value")
             sys.stdout.flush()
         return 0
-    except (Exception, KeyboardInterrupt) as error:
+    except SystemExit:
+        raise
+    except BaseException as error:  # a panic inside polars is no Exception
         if "--debug" in arguments:
             traceback.print_exc()
-        return explain_error(error)
+        command = arguments[0] if arguments and arguments[0] in app else ""
+        return explain_error(error, f"lazyforest {command}".strip())
 
 
-def explain_error(error: BaseException) -> int:
+def say_warning(message: Warning | str, *_: Any, **__: Any) -> None:
+    teller.say(f"warning: {message}", style="yellow")
+
+
+def explain_error(error: BaseException, command: str) -> int:
     """Say what went wrong; returns the exit code."""
     if isinstance(error, BrokenPipeError):
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # Python flushes once more when it ends
@@ -39,7 +49,7 @@ def explain_error(error: BaseException) -> int:
         teller.say_interrupted()
         return error.code if isinstance(error, Interrupted) else 130
     if isinstance(error, CycloptsError):
-        teller.fail(f"{error} See lazyforest --help.")
+        teller.fail(f"{error} See {command} --help.")
         return 2
     teller.fail(shorten(describe(error)))
     return error.code if isinstance(error, Failure) else 1

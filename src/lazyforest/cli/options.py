@@ -6,10 +6,13 @@ They are written out, not generated: reading them from the estimators would impo
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, fields, replace
 from typing import Annotated, Any, Literal
 
 from cyclopts import Group, Parameter
+from cyclopts.validators import Number
 
 from lazyforest.cli.failures import Misuse
 
@@ -17,6 +20,17 @@ DATA = Group("Data", sort_key=1)
 OUTPUT = Group("Output", sort_key=2)
 FOREST = Group("Forest", sort_key=3)
 TERMINAL = Group("Terminal", sort_key=4)
+
+
+def whole(_: Any, tokens: Sequence[Any]) -> int | None:
+    """A whole number, or none where the estimator's rule allows that; 2.5 is an error and not 2."""
+    value = tokens[0].value
+    if value == "none":
+        return None
+    try:
+        return int(value)
+    except ValueError:
+        raise ValueError(f"{value!r} is not a whole number.") from None
 
 
 def flag(*names: str, help: str, **more: Any) -> Parameter:
@@ -92,7 +106,9 @@ class OutputOptions:
 @dataclass(frozen=True, kw_only=True)
 class ReportOptions:
     json: Annotated[bool, flag(help="The report as JSON, on standard output.", show_default=False)] = False
-    suspects: Annotated[int, flag(help="How many suspicious labels to list.")] = 10
+    suspects: Annotated[
+        int, flag(converter=whole, validator=Number(gte=0), help="How many suspicious labels to list.")
+    ] = 10
 
 
 @Parameter(name="*", group=OUTPUT)
@@ -101,12 +117,14 @@ class ExplainOptions:
     row: Annotated[
         tuple[int, ...], flag(help="Which row of NEW, counted from 1. May be repeated.", show_default=lambda _: "1")
     ] = (1,)
-    neighbours: Annotated[int, flag(help="How many of the nearest training rows to list.")] = 5
+    neighbours: Annotated[
+        int, flag(converter=whole, validator=Number(gte=0), help="How many of the nearest training rows to list.")
+    ] = 5
     plot: Annotated[
         str | None,
         flag(help="A picture of the nodes opened: .png, .svg or .pdf.", metavar="FILE", show_default=False),
     ] = None
-    plot_trees: Annotated[int, flag(help="How many trees to draw.")] = 3
+    plot_trees: Annotated[int, flag(converter=whole, validator=Number(gte=1), help="How many trees to draw.")] = 3
     json: Annotated[bool, flag(help="The reasons as JSON, on standard output.", show_default=False)] = False
     force: Annotated[bool, flag("--force", "-f", help="Replace the picture if it exists.", show_default=False)] = False
 
@@ -114,15 +132,22 @@ class ExplainOptions:
 @Parameter(name="*", group=FOREST)
 @dataclass(frozen=True, kw_only=True)
 class ForestOptions:
-    n_estimators: Annotated[int, flag("--n-estimators", "--trees", help="Number of trees.")] = 100
+    n_estimators: Annotated[int, flag("--n-estimators", "--trees", converter=whole, help="Number of trees.")] = 100
     random_state: Annotated[
-        int, flag("--random-state", "--seed", help="The same seed gives the same answer; another, another forest.")
+        int,
+        flag(
+            "--random-state",
+            "--seed",
+            converter=whole,
+            help="The same seed, the same answer.",
+        ),
     ] = 0
     n_jobs: Annotated[
         int | None,
         flag(
             "--n-jobs",
             "--threads",
+            converter=whole,
             help="Threads, -1 for all cores; the answer does not depend on it.",
             metavar="INT",
             show_default=lambda _: "1",
@@ -133,21 +158,19 @@ class ForestOptions:
         flag(help="What the best condition maximises.", show_default=lambda _: "entropy; squared_error in regression"),
     ] = None
     max_depth: Annotated[
-        int | None, flag(help="Depth at which a node is a leaf; 'none' for no limit.", metavar="INT")
+        int | None, flag(converter=whole, help="Depth at which a node is a leaf; 'none' for no limit.", metavar="INT")
     ] = 20
-    min_samples_split: Annotated[int, flag(help="A node of fewer rows is a leaf.")] = 5
+    min_samples_split: Annotated[int, flag(converter=whole, help="A node of fewer rows is a leaf.")] = 5
     min_weight_fraction_leaf: Annotated[
         float, flag(help="Share of a tree's weight that each side of a condition must have.")
     ] = 0.0
     max_features: Annotated[
-        int | float | Literal["sqrt", "log2"] | None,
+        str,
         flag(
-            help="Columns that a node looks at: a number, a share such as 0.5, sqrt or log2.",
+            help="Columns that a node looks at: a number, a share such as 0.5, sqrt or log2; 'none' for all.",
             metavar="INT|SHARE|sqrt|log2",
-            show_choices=False,
-            show_default=lambda _: "all",
         ),
-    ] = None
+    ] = "none"
     bootstrap: Annotated[
         Literal["poisson", "multinomial", "false"], flag(help="How a tree's rows are drawn; false: every row once.")
     ] = "poisson"
@@ -182,7 +205,7 @@ class ForestOptions:
             allow_leading_hyphen=True,
         ),
     ] = None
-    verbose: Annotated[int, flag(help="Above 0, what the trees took, also where there is no terminal.")] = 0
+    verbose: Annotated[int, flag(converter=whole, help="Above 0, say what the trees took, terminal or not.")] = 0
 
     def estimator(self, regression: bool, classes: list[Any], progress: bool) -> Any:
         """The estimator that these options describe; a flag that breaks its rule is the user's to correct."""
@@ -194,6 +217,7 @@ class ForestOptions:
         given["criterion"] = self.criterion or kind._criteria[0]
         given["bootstrap"] = False if self.bootstrap == "false" else self.bootstrap
         given["categorical_features"] = self.categories()
+        given["max_features"] = read_max_features(self.max_features)
         given["fixed_point"] = read_fixed_point(self.fixed_point)
         given["class_weight"] = read_class_weight(self.class_weight, classes)
         given["verbose"] = max(self.verbose, int(progress))
@@ -218,7 +242,17 @@ def as_flags(message: str, names: list[str], kind: str) -> str:
     """A message of the library in the words of the command line."""
     for name in names:
         message = message.replace(f"The '{name}' parameter of {kind}", f"--{name.replace('_', '-')}")
-    return message
+    return message.replace("None", "none")
+
+
+def read_max_features(text: str) -> int | float | str | None:
+    """As the estimators want it; what is no number is for them to judge."""
+    if text == "none":
+        return None
+    for kind in (int, float):
+        with suppress(ValueError):
+            return kind(text)
+    return text
 
 
 def read_fixed_point(text: str | None) -> tuple[float, ...] | None:

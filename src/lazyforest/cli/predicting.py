@@ -32,7 +32,7 @@ def predict_files(
     with prepared(terminal, train, new) as scratch:
         to = find_destination(output)
         training = read_table(train, data, scratch)
-        rows = Rows(open_file(new, data, scratch), training, data.null)
+        rows = Rows(open_file(new, data, scratch), training, data.null, data.ids)
         forest = options.estimator(training.regression, training.classes, teller.shows_progress)
         done = predict_file(forest, rows, to, chunk_rows)
     teller.say(f"{done:,} predictions in {time.perf_counter() - started:.1f} s: {to.name}", style="green")
@@ -66,7 +66,7 @@ def predict_file(forest: Any, rows: Rows, to: Destination, chunk_rows: int | Non
 
     training, per_chunk = rows.training, rows.rows_per_chunk(chunk_rows)
     refuse_same_names(training, rows.source.columns, rows.source.name)
-    total = rows.count()
+    total = rows.source.count()
     if total == 0:
         raise Failure(f"{rows.source.name} has column names but no rows.")
     say_rows(rows, total, per_chunk, forest.algorithm)

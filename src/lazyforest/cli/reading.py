@@ -28,6 +28,7 @@ STRANGERS = {
     b"\xfd7zXZ": "compressed with xz. Unpack it first",
 }
 SEPARATORS = ",\t;|"
+READ_ERRORS = (pl.exceptions.PolarsError, OSError)  # the second, of a packed file that is cut off
 
 
 class Batch(NamedTuple):
@@ -72,7 +73,14 @@ class Source:
                     keep = ~records.is_in(blank)
                     cells, records = cells.filter(keep), records.filter(keep)
                 yield Batch(records, cells)
-        except pl.exceptions.PolarsError as error:
+        except READ_ERRORS as error:
+            raise self.file.diagnose(error) from error
+
+    def count(self) -> int:
+        """How many records there are; blank lines count."""
+        try:
+            return int(self.frame.select(pl.len()).collect(engine="streaming").item())
+        except READ_ERRORS as error:
             raise self.file.diagnose(error) from error
 
     def place(self, record: int) -> str:
@@ -100,14 +108,17 @@ def open_source(given: str, separator: str | None, encoding: str, scratch: Path)
         path = keep_stream(path, scratch)
     if codecs.lookup(encoding).name != "utf-8":
         path = as_utf8(path, name, encoding, scratch)
-    form, header = look_at(path, name)
+    try:
+        form, header = look_at(path, name)
+    except READ_ERRORS as error:
+        raise Failure(f"{name} cannot be unpacked: {error}. Is it cut off?") from error
     if form == CSV:
         separator = separator or guess_separator(header, given)
     file = TextFile(name, path, form, separator or "")
     try:
         frame = scan(file)
         schema: dict[str, pl.DataType] = dict(frame.collect_schema())
-    except pl.exceptions.PolarsError as error:
+    except READ_ERRORS as error:
         raise file.diagnose(error) from error
     if form == CSV:
         frame, schema = with_plain_names(frame, schema, name)
@@ -123,7 +134,7 @@ def find_file(given: str) -> Path | None:
         raise Failure(f"{given} is a folder. Name a file in it.")
     if not path.exists():
         others = [other.name for other in path.parent.iterdir()] if path.parent.is_dir() else []
-        near = nearest(path.name, others)
+        near = nearest(path.name, others, likeness=0.75)  # endings make all alike
         raise Failure(f"{given} does not exist." + (f" Did you mean {str(path.parent / near)!r}?" if near else ""))
     if not os.access(path, os.R_OK):
         raise Failure(f"{given} may not be read: permission denied.")
@@ -180,8 +191,8 @@ def first_line(text: IO[bytes], name: str) -> str:
     line = text.readline(LONGEST_HEADER + 1).removeprefix(codecs.BOM_UTF8)
     if len(line) > LONGEST_HEADER:
         raise Failure(
-            f"{name}, line 1 is longer than {LONGEST_HEADER:,} bytes. A table has one line of column names, then one "
-            f"line per row."
+            f"{name}, line 1 is longer than {LONGEST_HEADER:,} bytes. A table has a line per row: is an end of line "
+            f"missing?"
         )
     if not line:
         raise Failure(f"{name} is empty.")

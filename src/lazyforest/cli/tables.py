@@ -54,10 +54,11 @@ def read_training(source: Source, how: DataOptions) -> Training:
     columns_named([how.target], source.columns, source.name, "--target")
     if how.target in how.ids:
         raise Failure(f"--id {how.target} is the target as well. Name another column.")
-    cells = pl.concat(batch.cells for batch in source.batches())
-    frame = type_cells(cells, source, how.null)
-    if frame.height == 0:
+    batches = [batch.cells for batch in source.batches()]
+    if not sum(cells.height for cells in batches):
         raise Failure(f"{source.name} has column names but no rows.")
+    cells = pl.concat(batches)
+    frame = type_cells(cells, source, how.null)
     types = {name: dtype for name, dtype in frame.schema.items() if name != how.target and name not in how.ids}
     ids = tuple(name for name in how.ids if name in frame.columns)
     if not types:
@@ -155,8 +156,14 @@ class Rows:
     source: Source
     training: Training
     gaps: Sequence[str]
+    ids: Sequence[str]
 
     def __post_init__(self) -> None:
+        learnt = self.training.source
+        for name in self.ids:
+            if name not in self.source.columns and name not in learnt.columns:
+                advice = suggest(name, self.source.columns)
+                raise Failure(f"Neither {learnt.name} nor {self.source.name} has the --id column {name!r}. {advice}")
         for name in self.training.types:
             if name not in self.source.columns:
                 raise Failure(
@@ -189,12 +196,6 @@ class Rows:
     def rows_per_chunk(self, asked: int | None) -> int:
         """As many rows as fit: a lazy forest does its work anew for every chunk."""
         return asked or max(1000, BYTES_PER_CHUNK // (BYTES_PER_CELL * max(len(self.source.columns), 1)))
-
-    def count(self) -> int:
-        try:
-            return int(self.source.frame.select(pl.len()).collect(engine="streaming").item())
-        except pl.exceptions.PolarsError as error:
-            raise self.source.file.diagnose(error) from error
 
     def own_types(self) -> Types:
         """What the text of NEW's own columns is, for a file that keeps types; TRAIN has no say in that."""
