@@ -53,7 +53,7 @@ ChunkRows = Annotated[
         converter=whole,
         help="Rows of NEW in memory at a time. Every chunk explores the trees anew.",
         metavar="INT",
-        show_default=lambda _: "what fits in 256 MB",
+        show_default=lambda _: "what fits in 512 MB",
         group=DATA,
     ),
 ]

@@ -8,7 +8,6 @@ from typing import Any
 
 import polars as pl
 
-from lazyforest.cli.cells import cleaned, reading_of
 from lazyforest.cli.failures import Failure
 from lazyforest.cli.options import DataOptions, ForestOptions, OutputOptions, TerminalOptions
 from lazyforest.cli.session import open_file, prepared, read_table
@@ -83,13 +82,12 @@ def predict_file(forest: Any, rows: Rows, to: Destination, chunk_rows: int | Non
 def predicted_chunks(forest: Any, rows: Rows, to: Destination, per_chunk: int, progress: Any) -> Iterator[pl.DataFrame]:
     names = prediction_columns(rows.training)
     types = rows.own_types() if to.keeps_types else {}
-    read = [reading_of(dtype)(cleaned(name, rows.gaps, True)).alias(name) for name, dtype in types.items()]
     for cells, X in rows.chunks(per_chunk):
         if X.height == 0:
             continue
         progress.part = X.height
         found = predictions(forest, X, names)
-        yield pl.concat([cells.with_columns(read), found], how="horizontal")
+        yield pl.concat([rows.with_own_types(cells, types), found], how="horizontal")
 
 
 def say_rows(rows: Rows, total: int, per_chunk: int, algorithm: str) -> None:

@@ -7,6 +7,7 @@ import os
 import shutil
 import stat
 import sys
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -226,9 +227,10 @@ def with_plain_names(
 ) -> tuple[pl.LazyFrame, dict[str, pl.DataType]]:
     """Column names without blanks around them, each only once."""
     plain = {column: column.strip() for column in schema}
+    times = Counter(plain.values())
     for column, stripped in plain.items():
         twice = column.rsplit("_duplicated_", 1)[0] if "_duplicated_" in column else None
-        if twice in schema or list(plain.values()).count(stripped) > 1:
+        if twice in schema or times[stripped] > 1:
             raise Failure(f"{name} has two columns named {shorten(twice or stripped, 40)!r}. Rename one of them.")
     if all(column == stripped for column, stripped in plain.items()):
         return frame, schema

@@ -8,7 +8,7 @@ from typing import Any
 
 import polars as pl
 
-from lazyforest.cli.cells import Types, as_trained, cleaned, family, find_types, first_unread, reading_of, say_unread
+from lazyforest.cli.cells import Types, as_trained, cleaned, family, find_types, first_unread, read_as, say_unread
 from lazyforest.cli.failures import Failure, suggest
 from lazyforest.cli.options import DataOptions
 from lazyforest.cli.reading import Source
@@ -16,8 +16,8 @@ from lazyforest.cli.terminal import teller
 
 MOST_CLASSES = 20  # whole numbers of more distinct values are quantities
 ROWS_PER_CLASS = 10  # with fewer on average, too
-BYTES_PER_CHUNK = 1 << 28
-BYTES_PER_CELL = 48  # text, a typed copy, the matrix of the queries and the rows to write
+BYTES_PER_CHUNK = 1 << 29
+BYTES_PER_CELL = 160  # measured: the text read ahead, typed copies, the matrix of the queries, the rows to write
 
 
 def columns_named(names: Sequence[str], there: Sequence[str], where: str, flag: str) -> None:
@@ -74,12 +74,15 @@ def read_training(source: Source, how: DataOptions) -> Training:
 
 def type_cells(cells: pl.DataFrame, source: Source, gaps: Sequence[str]) -> pl.DataFrame:
     """Text becomes what all cells of its column allow; JSON knows numbers but no dates."""
-    text = [name for name, dtype in cells.schema.items() if dtype == pl.String]
-    plain = cells.with_columns(cleaned(name, gaps, source.is_csv).alias(name) for name in text)
-    if not source.has_types:
-        types = find_types(plain.lazy(), text, dates_only=not source.is_csv)
-        plain = plain.with_columns(reading_of(types[name])(pl.col(name)).alias(name) for name in text)
-    return plain
+    plain = clean_text(cells, source, gaps)
+    if source.has_types:
+        return plain
+    types = find_types([plain.select(pl.col(pl.String))], dates_only=not source.is_csv)
+    return pl.DataFrame([read_as(types.get(column.name, column.dtype), column) for column in plain])
+
+
+def clean_text(cells: pl.DataFrame, source: Source, gaps: Sequence[str]) -> pl.DataFrame:
+    return pl.DataFrame([cleaned(c, gaps, source.is_csv) if c.dtype == pl.String else c for c in cells])
 
 
 def read_target(target: pl.Series, how: DataOptions, where: str) -> tuple[bool, Any]:
@@ -165,7 +168,7 @@ class Rows:
                 advice = suggest(name, self.source.columns)
                 raise Failure(f"Neither {learnt.name} nor {self.source.name} has the --id column {name!r}. {advice}")
         for name in self.training.types:
-            if name not in self.source.columns:
+            if name not in self.source.schema:
                 raise Failure(
                     f"{self.source.name} has no column {name!r}, which {self.training.source.name} has. "
                     f"{suggest(name, [n for n in self.source.columns if n not in self.training.types])}"
@@ -181,17 +184,15 @@ class Rows:
             yield batch.cells, self.typed(batch.cells, batch.records)
 
     def typed(self, cells: pl.DataFrame, records: pl.Series) -> pl.DataFrame:
-        schema, types = self.source.schema, self.training.types
-        text = [name for name in types if schema[name] == pl.String]
-        plain = cells.with_columns(cleaned(name, self.gaps, self.source.is_csv).alias(name) for name in text)
-        readings = {n: as_trained(n, schema[n], dtype, self.source.name) for n, dtype in types.items()}
-        typed = plain.select(reading(pl.col(name)).alias(name) for name, reading in readings.items())
-        for name in text:
-            if typed[name].null_count() > plain[name].null_count():
-                row = first_unread(plain[name], typed[name])
-                assert row is not None
-                raise say_unread(name, plain[name][row], types[name], self.source.place(records[row]))
-        return typed
+        columns = []
+        for plain in clean_text(cells.select(list(self.training.types)), self.source, self.gaps):
+            trained = self.training.types[plain.name]
+            column = as_trained(plain, trained, self.source.name)
+            row = first_unread(plain, column)
+            if row is not None:
+                raise say_unread(plain.name, plain[row], trained, self.source.place(records[row]))
+            columns.append(column)
+        return pl.DataFrame(columns)
 
     def rows_per_chunk(self, asked: int | None) -> int:
         """As many rows as fit: a lazy forest does its work anew for every chunk."""
@@ -199,6 +200,9 @@ class Rows:
 
     def own_types(self) -> Types:
         """What the text of NEW's own columns is, for a file that keeps types; TRAIN has no say in that."""
-        names = self.source.columns if self.source.is_csv else []
-        cells = self.source.frame.select(cleaned(name, self.gaps, True).alias(name) for name in names)
-        return find_types(cells, names)
+        batches = (clean_text(cells, self.source, self.gaps) for _, cells in self.source.batches())
+        return find_types(batches) if self.source.is_csv else {}
+
+    def with_own_types(self, cells: pl.DataFrame, types: Types) -> pl.DataFrame:
+        plain = clean_text(cells, self.source, self.gaps) if types else cells
+        return pl.DataFrame([read_as(types.get(column.name, column.dtype), column) for column in plain])

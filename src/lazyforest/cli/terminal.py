@@ -15,7 +15,7 @@ from rich.console import Console
 
 from lazyforest.cli import scratch
 
-GRACE = 0.6  # seconds between Ctrl-C and the end, if the program is in the middle of something long
+GRACE = 0.4  # seconds between Ctrl-C and the end, if the program is in the middle of something long
 INTERRUPTS = (signal.SIGINT, signal.SIGTERM, *((signal.SIGHUP,) if hasattr(signal, "SIGHUP") else ()))
 
 
