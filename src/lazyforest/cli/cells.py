@@ -42,9 +42,9 @@ OTHERS: dict[pl.DataType, Reading] = {pl.Boolean(): as_boolean, **DATES}
 
 
 def read_as(dtype: pl.DataType, cells: pl.Series) -> pl.Series:
-    """Text as a type; cells that cannot be read are gone."""
+    """Text as a type, where cells that cannot be read are gone; what is not text stays as it is."""
     reading = NUMBERS.get(dtype) or OTHERS.get(dtype)
-    return cells if reading is None else reading(cells)
+    return cells if reading is None or cells.dtype != pl.String else reading(cells)
 
 
 def reads_all(dtype: pl.DataType, cells: pl.Series) -> bool:

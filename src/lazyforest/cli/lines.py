@@ -122,7 +122,7 @@ class TextFile(NamedTuple):
     def check_json(self) -> None:
         for number, line in enumerate(self.text_lines(), start=1):
             try:
-                found = json.loads(line) if line.strip() else {}
+                found = json.loads(line.rstrip()) if line.strip() else {}
             except json.JSONDecodeError as error:
                 raise Failure(f"{self.name}, line {number:,}, column {error.colno:,}: {error.msg}.") from error
             if not isinstance(found, dict):

@@ -137,7 +137,7 @@ def find_file(given: str) -> Path | None:
         others = [other.name for other in path.parent.iterdir()] if path.parent.is_dir() else []
         near = nearest(path.name, others, likeness=0.75)  # endings make all alike
         raise Failure(f"{given} does not exist." + (f" Did you mean {str(path.parent / near)!r}?" if near else ""))
-    if not os.access(path, os.R_OK):
+    if not os.access(path, os.R_OK, effective_ids=os.access in os.supports_effective_ids):
         raise Failure(f"{given} may not be read: permission denied.")
     return path
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import os
+import re
 import shutil
 import stat
 import sys
@@ -77,7 +78,7 @@ def check_file(path: Path, force: bool, flag: str) -> None:
         raise Failure(f"{path} exists already. Use --force to replace it, or another name with {flag}.")
     if not path.parent.is_dir():
         raise Failure(f"The folder {path.parent} does not exist. Make it first: mkdir -p {path.parent}")
-    if not os.access(path.parent, os.W_OK):
+    if not os.access(path.parent, os.W_OK, effective_ids=os.access in os.supports_effective_ids):
         raise Failure(f"The folder {path.parent} may not be written to: permission denied.")
 
 
@@ -204,7 +205,8 @@ class ColumnWriter:
     def write(self, frame: pl.DataFrame) -> None:
         if self.last is not None:
             self.parts.append(self.folder / f"part-{len(self.parts)}")
-            self.last.write_ipc(self.parts[-1])
+            with plain_errors():
+                self.last.write_ipc(self.parts[-1])
         self.last = frame
 
     def close(self) -> None:
@@ -215,10 +217,25 @@ class ColumnWriter:
         else:
             self.write(self.last.clear())
             rows = pl.scan_ipc(self.parts, glob=False)
-        whole = self.folder / "whole"
-        if self.to.format == "parquet":
-            rows.sink_parquet(whole)
-        else:
-            rows.sink_ipc(whole)
-        with whole.open("rb") as written:
-            shutil.copyfileobj(written, self.file)
+        named = Path(str(self.file.name))
+        whole = named if named.parent == self.folder else self.folder / "whole"
+        with plain_errors():
+            if self.to.format == "parquet":
+                rows.sink_parquet(whole)
+            else:
+                rows.sink_ipc(whole)
+        if whole != named:
+            with whole.open("rb") as written:
+                shutil.copyfileobj(written, self.file)
+
+
+@contextmanager
+def plain_errors() -> Iterator[None]:
+    """polars wraps what the system says: take it out again."""
+    try:
+        yield
+    except (pl.exceptions.PolarsError, OSError) as error:
+        number = re.search(r"os error (\d+)", str(error))
+        if number is None:
+            raise
+        raise OSError(int(number[1]), os.strerror(int(number[1]))) from error
