@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import sys
 import time
 from types import TracebackType
@@ -61,7 +62,9 @@ class Progress:
         left = f"{say_seconds(seconds * (1 - share) / share)} left" if 0 < share < 1 else say_seconds(seconds)
         bar = ("#" * int(24 * share)).ljust(24, ".")
         count = f"{round(self.done, 6):,.0f}" if share == 1 else f"{int(round(self.done, 6)):,}"
-        sys.stderr.write(f"\r[{bar}] {count}/{self.total:,} {self.what}, {pace}, {left}\x1b[K")
+        line = f"[{bar}] {count}/{self.total:,} {self.what}, {pace}, {left}"
+        width = shutil.get_terminal_size().columns
+        sys.stderr.write(f"\r{line[: width - 1]}\x1b[K")  # a line that wraps cannot be written over
         sys.stderr.flush()
 
 

@@ -120,7 +120,7 @@ def write_rows(training: Training, explored: Any, own: Array | None, to: Destina
         numbered, on="", how="left", maintain_order="left"
     )
     with opened(to) as writer:
-        writer.write(pl.concat([rows, aligned.drop("")], how="horizontal"))
+        writer.write(rows.hstack(aligned.drop("")))
 
 
 def show(

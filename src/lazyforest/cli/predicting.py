@@ -87,7 +87,7 @@ def predicted_chunks(forest: Any, rows: Rows, to: Destination, per_chunk: int, p
             continue
         progress.part = X.height
         found = predictions(forest, X, names)
-        yield pl.concat([rows.with_own_types(cells, types), found], how="horizontal")
+        yield rows.with_own_types(cells, types).hstack(found)
 
 
 def say_rows(rows: Rows, total: int, per_chunk: int, algorithm: str) -> None:
