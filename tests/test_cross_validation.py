@@ -1,10 +1,6 @@
 """Cross-validation is a refit per split, bit for bit: scikit-learn's own functions are the judge."""
 
-import os
-import signal
-import subprocess
-import sys
-import time
+import pickle
 import warnings
 
 import numpy as np
@@ -23,7 +19,6 @@ import lazyforest
 from helpers import examples, random_data_frame
 from lazyforest import LazyForestClassifier, LazyForestRegressor, bootstrap_counts, leave_one_out
 from lazyforest.runner import explore_folds, take
-from test_bad_input import assert_says, message_of
 from test_estimators import ALGORITHMS
 
 ABOUT_CLASSES = "Number of classes in training fold|The least populated class"  # scikit-learn warns of rare classes
@@ -286,23 +281,19 @@ def test_queries_without_a_fold_see_all_rows_and_rows_without_one_are_seen_by_al
 # The functions -----------------------------------------------------------------------------------------
 
 
+def without(model, X, y, row):
+    """The forest of all other rows."""
+    others = np.delete(np.arange(len(y)), row)
+    return model.fit(X[others], y[others], row_ids=others)
+
+
 @pytest.mark.parametrize("regression", [False, True])
 def test_leave_one_out(regression):
-    X, y = load_diabetes(return_X_y=True) if regression else load_iris(return_X_y=True)
-    X, y = X[::3], y[::3]
+    X, y = (part[::3] for part in (load_diabetes if regression else load_iris)(return_X_y=True))
     model = LazyForestRegressor(5, random_state=0) if regression else forest()
-    method = "predict" if regression else "predict_proba"
-    expected = np.array(
-        [
-            getattr(
-                clone(model)
-                .set_params(fixed_point=tuple(clone(model).fit(X, y).frame_))
-                .fit(np.delete(X, i, axis=0), np.delete(y, i), row_ids=np.delete(np.arange(len(y)), i)),
-                method,
-            )(X[[i]])[0]
-            for i in range(len(y))
-        ]
-    )
+    framed, method = model.set_params(fixed_point=model.fit(X, y).frame_), "predict" if regression else "predict_proba"
+    expected = np.array([getattr(without(framed, X, y, row), method)(X[[row]])[0] for row in range(len(y))])
+    model = clone(model).set_params(fixed_point=None)
     assert (leave_one_out(model, X, y) == expected).all()
     assert (leave_one_out(model, X, y, method=method, n_jobs=2) == expected).all()
     by_name = lazyforest.cross_val_predict(model, X, y, cv=by_refits.LeaveOneOut(), method=method)
@@ -329,11 +320,10 @@ def test_exploration(iris):
     assert explored.forks >= 0
     assert explored.rows_scanned > 0
     assert explored.nodes_explored > 0
-    refits = [
-        forest().fit(np.delete(X, i, 0), np.delete(names, i), row_ids=np.delete(np.arange(150), i)) for i in (7, 90)
-    ]
-    for refit, row in zip(refits, (7, 90), strict=True):
-        assert str(explored.paths(row)[0]) == str(refit.explore(X[[row]]).paths(0)[0])
+    for row in (7, 90):
+        refit = without(forest(), X, names, row).explore(X[[row]])
+        assert [str(path) for path in explored.paths(row)] == [str(path) for path in refit.paths(0)]
+    assert str(pickle.loads(pickle.dumps(explored)).paths(7)[0]) == str(explored.paths(7)[0])
     with pytest.raises(IndexError, match="from 0 to 149"):
         explored.paths(150)
 
@@ -444,6 +434,14 @@ def test_estimators_and_indices_of_splits(iris, algorithm):
     assert np.concatenate(got["indices"]["test"]).tolist() == list(range(150))
 
 
+def test_masks_as_splits(iris):
+    X, y = iris
+    numbers = list(by_refits.ShuffleSplit(3, random_state=0).split(X))
+    masks = [tuple(np.isin(np.arange(150), rows) for rows in split) for split in numbers]
+    expected = by_refits.cross_val_score(forest(), X, y, cv=masks, params={"row_ids": np.arange(150)})
+    assert (lazyforest.cross_val_score(forest(), X, y, cv=masks) == expected).all()
+
+
 def fails_on_the_first_rows(model, X, y):
     if X[0, 0] == 5.1:
         raise ArithmeticError("not this one")
@@ -482,7 +480,7 @@ def test_weights_reach_scorers_that_request_them(iris):
         assert lazyforest.cross_val_score(forest(), X, y).shape == (5,)
 
 
-# Progress and interruption -----------------------------------------------------------------------------
+# Progress ----------------------------------------------------------------------------------------------
 
 
 def test_verbose_says_how(iris, capsys):
@@ -502,133 +500,6 @@ def test_verbose_says_how(iris, capsys):
     X = np.where(np.random.default_rng(0).random(X.shape) < 0.1, np.nan, X)
     leave_one_out(forest(missing="reduced"), X[:9], y[:9], verbose=1)
     assert "9 of 9 splits, one by one because missing='reduced'" in capsys.readouterr().err
-
-
-INTERRUPTED = """
-import numpy as np
-from lazyforest import LazyForestClassifier, leave_one_out
-rng = np.random.default_rng(0)
-X, y = rng.normal(size=(20_000, 20)), rng.integers(0, 2, 20_000)
-leave_one_out(LazyForestClassifier(1), X[:50], y[:50])
-print("ready", flush=True)
-leave_one_out(LazyForestClassifier(1000), X, y)
-"""
-
-
-@pytest.mark.skipif(os.name != "posix", reason="sends a POSIX signal")
-def test_interrupt():
-    process = subprocess.Popen(
-        [sys.executable, "-c", INTERRUPTED], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-    )
-    try:
-        assert process.stdout.readline() == "ready\n"
-        time.sleep(1.0)
-        process.send_signal(signal.SIGINT)
-        _, errors = process.communicate(timeout=60)
-    finally:
-        process.kill()
-    assert errors.rstrip().endswith("KeyboardInterrupt")
-
-
-# Bad input ---------------------------------------------------------------------------------------------
-
-X10, Y10 = np.arange(20.0).reshape(10, 2), np.arange(10) % 2
-GROUPS = np.arange(10) // 2
-WITH_NAN = np.where(GROUPS == 3, np.nan, GROUPS)
-WITH_NONE = np.array([None if g == 3 else f"g{g}" for g in GROUPS], dtype=object)
-OVERLAP = [(np.arange(5), np.arange(5, 10)), (np.arange(4), np.arange(4, 10))]
-BAD_SPLITS = {
-    "groups with NaN": (by_refits.GroupKFold(2), WITH_NAN, ("groups", "missing", "2 of 10", "row 6")),
-    "groups with None": (by_refits.LeaveOneGroupOut(), WITH_NONE, ("groups", "missing", "2 of 10", "row 6")),
-    "missing dates": (
-        by_refits.LeaveOneGroupOut(),
-        pd.Series(pd.to_datetime(["2024-01-01", None] * 5)),
-        ("groups", "missing", "5 of 10", "row 1"),
-    ),
-    "too few groups": (by_refits.GroupKFold(2), GROUPS[:7], ("groups", "10", "(7,)")),
-    "no groups": (by_refits.GroupKFold(2), None, ("groups", "None", "groups")),
-    "one group": (by_refits.LeaveOneGroupOut(), np.zeros(10), ("groups", "fewer than 2", "at least 2")),
-    "one group for two folds": (by_refits.GroupKFold(2), np.zeros(10), ("n_splits=2", "number of groups: 1")),
-    "fewer rows than folds": (by_refits.KFold(11), None, ("n_splits=11", "n_samples=10")),
-    "fewer rows of each class than folds": (6, None, ("n_splits=6", "members in each class")),
-    "one fold": (1, None, ("k-fold cross-validation requires", "n_splits=1")),
-    "overlap": (OVERLAP, None, ("cross_val_predict", "partitions", "row 5 in 2")),
-    "rows never tested": (by_refits.TimeSeriesSplit(3), None, ("cross_val_predict", "partitions", "row 0 in 0")),
-    "nothing to learn from": ([([], np.arange(10))], None, ("training side of split 0", "no row")),
-    "a row twice": ([([1, 2, 2], np.arange(10))], None, ("training side of split 0", "row 2 2 times", "sample_weight")),
-    "a row that is not there": ([([0, 10], [1])], None, ("training side of split 0", "0 to 9", "10")),
-    "fractions": ([([0.5], [1])], None, ("training side of split 0", "row numbers", "float64")),
-    "no splits": ([], None, ("cv", "at least one split")),
-}
-
-
-@pytest.mark.parametrize("case", BAD_SPLITS)
-def test_bad_splits(case):
-    cv, groups, words = BAD_SPLITS[case]
-    call = lambda: lazyforest.cross_val_predict(forest(), X10, Y10, cv=cv, groups=groups)  # noqa: E731
-    assert_says(message_of(call), *words)
-    if case not in ("overlap", "rows never tested"):
-        assert_says(message_of(lambda: lazyforest.cross_val_score(forest(), X10, Y10, cv=cv, groups=groups)), *words)
-
-
-def test_a_training_side_without_weight():
-    weight = np.eye(10)[3]
-    assert_says(message_of(lambda: leave_one_out(forest(), X10, Y10, sample_weight=weight)), "split 3", "positive", "0")
-
-
-@pytest.mark.parametrize(
-    "foreign",
-    [
-        sklearn.ensemble.RandomForestClassifier(),
-        sklearn.pipeline.make_pipeline(forest()),
-        LazyForestClassifier,
-        None,
-        "x",
-    ],
-)
-def test_foreign_estimators(foreign):
-    calls = [
-        leave_one_out,
-        lazyforest.cross_val_predict,
-        lazyforest.cross_val_score,
-        lazyforest.cross_validate,
-    ]
-    name = "LazyForestClassifier" if isinstance(foreign, type) else type(foreign).__name__
-    for call in calls:
-        message = message_of(lambda call=call: call(foreign, X10, Y10), TypeError)
-        assert_says(
-            message, "estimator", "LazyForestClassifier or a LazyForestRegressor", name, "sklearn.model_selection"
-        )
-
-
-@pytest.mark.parametrize(
-    ("given", "words"),
-    [
-        ({"method": "decision_function"}, ("method", "'predict_proba'", "'decision_function'")),
-        ({"n_jobs": 0}, ("n_jobs", "0")),
-        ({"verbose": -1}, ("verbose", "-1")),
-        ({"pre_dispatch": 3}, ("pre_dispatch", "3")),
-        ({"params": {"row_ids": np.zeros(10, int)}}, ("row_ids", "differ")),
-        ({"params": {"sample_weight": np.ones(3)}}, ("sample_weight", "(3,)")),
-    ],
-)
-def test_bad_arguments(given, words):
-    assert_says(message_of(lambda: lazyforest.cross_val_predict(forest(), X10, Y10, **given)), *words)
-
-
-def test_more_bad_arguments():
-    message = message_of(lambda: lazyforest.cross_val_predict(forest(), X10, Y10, params={"speed": 3}), TypeError)
-    assert_says(message, "params", "sample_weight and row_ids", "speed")
-    message = message_of(lambda: leave_one_out(LazyForestRegressor(), X10, Y10, method="predict_proba"))
-    assert_says(message, "method", "LazyForestRegressor", "'predict_proba'")
-    message = message_of(lambda: lazyforest.cross_validate(forest(), X10, Y10, error_score="loud"))
-    assert_says(message, "error_score", "'raise' or a number", "'loud'")
-    message = message_of(lambda: lazyforest.cross_validate(forest(max_depth=-1), X10, Y10))
-    assert_says(message, "max_depth", "-1")
-    message = message_of(lambda: lazyforest.cross_val_predict(forest(), X10))
-    assert_says(message, "requires y", "None")
-    message = message_of(lambda: leave_one_out(forest(), X10[:1], Y10[:1]))
-    assert_says(message, "n_samples=1")
-    with sklearn.config_context(enable_metadata_routing=True):
-        message = message_of(lambda: lazyforest.cross_val_predict(forest(), X10, Y10, groups=GROUPS))
-    assert_says(message, "groups", "params")
+    proba = leave_one_out(forest(missing="reduced"), iris[0], y, verbose=1)  # nothing is missing
+    assert "one by one" not in capsys.readouterr().err
+    assert (proba == leave_one_out(forest(), iris[0], y)).all()

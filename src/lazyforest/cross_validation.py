@@ -1,7 +1,7 @@
 """Cross-validation with scikit-learn's signatures: every row answered by the forest that does not know it.
 
 A row's bootstrap counts depend on its own id alone, so the forests of all splits are one forest in which each row may
-not look at its own fold. Splits into folds share one exploration; others are explored one by one, on one encoding.
+not look at its own fold. Splits into folds are answered together, others one by one, all on one encoding of the table.
 Either way the answer is, bit for bit, that of a refit per split that is given the same ``row_ids`` and frame
 (``fixed_point=tuple(forest.fit(X, y).frame_)``; whole weights and classes need no frame).
 """
@@ -26,6 +26,7 @@ from lazyforest.engine.layout import Array
 from lazyforest.estimators import LazyForest
 from lazyforest.held_out import HeldOut
 from lazyforest.parameters import check_value
+from lazyforest.progress import Progress
 from lazyforest.splits import check_partition
 from lazyforest.table import take_rows
 
@@ -181,15 +182,17 @@ def cross_validate(
 
     scores: dict[str, list[Any]] = {"test": [], "train": []}
     out: dict[str, Any] = {"fit_time": np.full(len(splits), shared), "score_time": np.empty(len(splits))}
-    for number, (split, forest) in enumerate(zip(splits, table.forests(splits, found), strict=True)):
-        started = time.perf_counter()
-        tested = take_rows(X, split.test)
-        forest._given = tested if judge.leaves_rows_alone else None
-        scores["test"].append(judge.score(forest, tested, y, split.test, routed.scorer.score))
-        out["score_time"][number] = time.perf_counter() - started
-        if return_train_score:
-            rows = split.training_rows(table.n_rows)
-            scores["train"].append(judge.score(forest, take_rows(X, rows), y, rows, routed.scorer.score))
+    with Progress(len(splits), "splits scored", bool(verbose or estimator.verbose)) as progress:
+        for number, (split, forest) in enumerate(zip(splits, table.forests(splits, found), strict=True)):
+            started = time.perf_counter()
+            tested = take_rows(X, split.test)
+            forest._given = tested if judge.leaves_rows_alone else None
+            scores["test"].append(judge.score(forest, tested, y, split.test, routed.scorer.score))
+            out["score_time"][number] = time.perf_counter() - started
+            if return_train_score:
+                rows = split.training_rows(table.n_rows)
+                scores["train"].append(judge.score(forest, take_rows(X, rows), y, rows, routed.scorer.score))
+            progress.advance(1)
     if return_estimator:
         out["estimator"] = [table.fitted_on(split) for split in splits]
     if return_indices:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from copy import copy
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
 from sklearn.base import clone, is_classifier
 
-from lazyforest.engine.layout import CLASS, MULTINOMIAL, Array
+from lazyforest.engine.layout import BATCHED, CLASS, MULTINOMIAL, Array
 from lazyforest.estimators import (
     LazyForest,
     LazyForestClassifier,
@@ -19,7 +19,7 @@ from lazyforest.estimators import (
     new_target,
     report,
 )
-from lazyforest.exploration import Exploration, Path
+from lazyforest.exploration import Path
 from lazyforest.frame import Frame
 from lazyforest.parameters import check_parameters
 from lazyforest.runner import Answer, Costs, Forest, explore_folds, explore_split_by_split, take
@@ -72,7 +72,8 @@ class HeldOut:
         reason = self.why_one_by_one(folds)
         if reason is None:
             assert folds is not None  # or there is a reason
-            forest = self.forest._replace(reduced=False)  # no query misses a value, or there is a reason
+            rules = self.forest.rules._replace(algorithm=BATCHED)  # all answer alike
+            forest = self.forest._replace(rules=rules, reduced=False)  # no query misses a value, or there is a reason
             return explore_folds(forest, self.queries[tested], folds[tested], folds, n_jobs, shown)
         sides = ((self.side(split)[0], self.queries[split.test]) for split in splits)
         return explore_split_by_split(sides, len(splits), f"splits, one by one because {reason}", n_jobs, shown)
@@ -102,18 +103,16 @@ class HeldOut:
             among = self.classes_of(splits)[own]
             decided = self.whole._decide(found.votes, among)
         if method == "explore":
-            return self.report(found, decided, splits, own)
+            return report(found, decided, 0, partial(self.explain, splits, own))
         if method == "predict_log_proba":
             with np.errstate(divide="ignore"):
                 return np.where(among, np.log(decided[1]), np.finfo(np.float64).min)  # as scikit-learn has it
         return decided[0] if method == "predict" else decided[1]
 
-    def report(self, found: Answer, decided: Any, splits: list[Split], own: Array) -> Exploration:
-        def explain(row: int) -> list[Path]:
-            forest, _ = self.side(splits[own[row]])
-            return explain_row(forest, self.whole._columns, self.queries, self.whole._say_vote, row)
-
-        return report(found, decided, 0, explain)
+    def explain(self, splits: list[Split], own: Array, row: int) -> list[Path]:
+        """The paths of a row through the forest of its split."""
+        forest, _ = self.side(splits[own[row]])
+        return explain_row(forest, self.whole._columns, self.queries, self.whole._say_vote, row)
 
     # Forests of one split ------------------------------------------------------------------------------
 
@@ -199,8 +198,8 @@ class OfASplit(LazyForest):
 
 
 class ClassifierOfASplit(OfASplit, LazyForestClassifier):
-    pass
+    """For scorers of classes."""
 
 
 class RegressorOfASplit(OfASplit, LazyForestRegressor):
-    pass
+    """For scorers of numbers."""
