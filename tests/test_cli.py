@@ -5,6 +5,8 @@ from __future__ import annotations
 import inspect
 import json
 import os
+import shlex
+import shutil
 import stat
 import subprocess
 import sys
@@ -17,6 +19,7 @@ import pytest
 import lazyforest as package
 from cli_helpers import small_table, write
 from lazyforest import LazyForestClassifier, LazyForestRegressor
+from lazyforest.cli.commands import app
 from lazyforest.cli.options import ForestOptions
 from lazyforest.cli.terminal import announced_compilation
 
@@ -91,11 +94,29 @@ def test_help_has_an_example_and_every_flag(lazyforest, command):
 
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
-def test_completion_knows_the_commands(shell):
-    from lazyforest.cli.commands import app
-
+def test_completion_can_be_had_for(shell):
     script = app.generate_completion(shell=shell)
-    assert all(word in script for word in ("predict", "explain", "--target", "n-estimators"))
+    assert all(word in script for word in ("predict", "explain", "--target" if shell != "fish" else "target"))
+
+
+@pytest.mark.skipif(shutil.which("bash") is None, reason="needs bash")
+@pytest.mark.parametrize(
+    ("words", "offered"),
+    [
+        (["pre"], ["predict"]),
+        (["predict", "tr"], ["train.csv"]),
+        (["predict", "train.csv", "new.csv", "--tar"], ["--target"]),
+        (["predict", "--algorithm", ""], ["batched", "lazy", "eager"]),
+        (["explain", "train.csv", "new.csv", "--plot", "tra"], ["train.csv"]),
+    ],
+)
+def test_what_tab_offers(files, tmp_path, words, offered):
+    """The function that bash calls when a person presses Tab."""
+    (tmp_path / "completion").write_text(app.generate_completion(shell="bash"))
+    line = " ".join(shlex.quote(word) for word in ["lazyforest", *words])
+    script = f"source completion; COMP_WORDS=({line}); COMP_CWORD={len(words)}; _lazyforest; echo ${{COMPREPLY[@]}}"
+    ran = subprocess.run(["bash", "-c", script], capture_output=True, text=True, cwd=tmp_path, check=True)
+    assert ran.stdout.split() == offered
 
 
 @pytest.mark.parametrize(

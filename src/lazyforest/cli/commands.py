@@ -5,6 +5,7 @@ Their work is imported when it is wanted: polars, scikit-learn and numba would m
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Annotated
 
 from cyclopts import App, Parameter
@@ -44,8 +45,8 @@ app = App(
 )
 app.register_install_completion_command(help="Set up completion for your shell.")
 
-Train = Annotated[str, Parameter(help="The table to learn from; - for standard input.", allow_leading_hyphen=True)]
-New = Annotated[str, Parameter(help="The rows to predict; - for standard input.", allow_leading_hyphen=True)]
+Train = Annotated[Path, Parameter(help="The table to learn from; - for standard input.", allow_leading_hyphen=True)]
+New = Annotated[Path, Parameter(help="The rows to predict; - for standard input.", allow_leading_hyphen=True)]
 ChunkRows = Annotated[
     int | None,
     flag(
@@ -75,12 +76,13 @@ def predict(
 ) -> None:
     """Predict a column for the rows of NEW.
 
-    Reads CSV, TSV, JSON Lines (all also with gzip or zstd), Parquet and Arrow. Writes NEW's rows with 'prediction' and,
-    for each class, 'p_CLASS', the share of the trees that vote for it. Columns are matched by name.
+    Reads CSV, TSV, JSON Lines (all also with gzip or zstd), Parquet and Arrow.
+    Writes NEW's rows with 'prediction' and, for each class, 'p_CLASS', the share
+    of the trees that vote for it. Columns are matched by name.
     """
     from lazyforest.cli.predicting import predict_files
 
-    predict_files(train, new, data, output, chunk_rows, forest, terminal)
+    predict_files(str(train), str(new), data, output, chunk_rows, forest, terminal)
 
 
 @app.command(sort_key=2, help_epilogue="Example: lazyforest loo train.csv --target class --json | jq .accuracy")
@@ -96,12 +98,12 @@ def loo(
 ) -> None:
     """Leave one out: predict every row of TRAIN from all others.
 
-    Says how good that is and which labels look wrong. Each metric has a 95% interval. With -o, also TRAIN's rows with
-    the predictions.
+    Says how good that is, with 95% intervals, and which labels look wrong.
+    With -o, also writes TRAIN's rows with these predictions.
     """
     from lazyforest.cli.evaluating import Folds, evaluate_file
 
-    evaluate_file(train, Folds(), data, output, report, forest, terminal)
+    evaluate_file(str(train), Folds(), data, output, report, forest, terminal)
 
 
 @app.command(sort_key=3, help_epilogue="Example: lazyforest cv visits.csv --target outcome --folds 5 --group patient")
@@ -127,11 +129,12 @@ def cv(
 ) -> None:
     """Cross-validate: predict every row of TRAIN from the other folds.
 
-    Folds are drawn with --seed, classes spread evenly over them. The report is that of loo.
+    Folds are drawn with --seed, classes spread evenly over them. The report is
+    that of loo.
     """
     from lazyforest.cli.evaluating import Folds, evaluate_file
 
-    evaluate_file(train, Folds(folds, group), data, output, report, forest, terminal)
+    evaluate_file(str(train), Folds(folds, group), data, output, report, forest, terminal)
 
 
 @app.command(
@@ -149,12 +152,13 @@ def explain(
 ) -> None:
     """Say why a row of NEW is predicted as it is.
 
-    For each column, in how many trees it decided and with which conditions; the most typical path in words; the
-    training rows that share most leaves with the row; and, with --plot, the nodes that were opened, as a picture.
+    For each column, in how many trees it decided and with which conditions; the
+    most typical path in words; the training rows that share most leaves with the
+    row; and, with --plot, the nodes that were opened, as a picture.
     """
     from lazyforest.cli.explaining import explain_file
 
-    explain_file(train, new, data, reasons, forest, terminal)
+    explain_file(str(train), str(new), data, reasons, forest, terminal)
 
 
 @app.command(sort_key=5)

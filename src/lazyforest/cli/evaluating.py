@@ -38,7 +38,7 @@ def evaluate_file(
     options: ForestOptions,
     terminal: TerminalOptions,
 ) -> None:
-    if wanted.json and output.output == "-":
+    if wanted.json and str(output.output) == "-":
         raise Misuse("--json and -o - both want standard output. Name a file with -o.")
     started = time.perf_counter()
     with prepared(terminal, train) as scratch:

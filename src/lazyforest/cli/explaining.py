@@ -61,11 +61,11 @@ def explain_file(
 
 
 def check_plot(wanted: ExplainOptions) -> Path | None:
-    if wanted.plot is None:
+    path = wanted.plot
+    if path is None:
         return None
-    path = Path(wanted.plot)
     if path.suffix.lower() not in PICTURES:
-        raise Misuse(f"--plot must end in {', '.join(PICTURES)}. Got {wanted.plot!r}.")
+        raise Misuse(f"--plot must end in {', '.join(PICTURES)}. Got {str(path)!r}.")
     check_file(path, wanted.force, "--plot")
     return path
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, fields, replace
+from pathlib import Path
 from typing import Annotated, Any, Literal
 
 from cyclopts import Group, Parameter
@@ -85,7 +86,7 @@ class TerminalOptions:
 @dataclass(frozen=True, kw_only=True)
 class OutputOptions:
     output: Annotated[
-        str | None,
+        Path | None,
         flag(
             "--output",
             "-o",
@@ -121,7 +122,7 @@ class ExplainOptions:
         int, flag(converter=whole, validator=Number(gte=0), help="How many of the nearest training rows to list.")
     ] = 5
     plot: Annotated[
-        str | None,
+        Path | None,
         flag(help="A picture of the nodes opened: .png, .svg or .pdf.", metavar="FILE", show_default=False),
     ] = None
     plot_trees: Annotated[int, flag(converter=whole, validator=Number(gte=1), help="How many trees to draw.")] = 3

@@ -58,13 +58,12 @@ class Writer(Protocol):
 
 def find_destination(how: OutputOptions) -> Destination:
     """Where rows go and as what. Said before the work begins: all that can already be known to go wrong."""
-    if how.output in (None, "-"):
+    path = how.output
+    if path is None or str(path) == "-":
         form: str = how.format or "csv"
         if form in ("parquet", "arrow") and sys.stdout.isatty():
             raise Misuse(f"--format {form} is not for a terminal. Name a file with -o, or pipe it to a program.")
         return Destination(None, form, "uncompressed", False)
-    assert how.output is not None
-    path = Path(how.output)
     form, packing = format_of(path, how.format)
     check_file(path, how.force, "-o")
     return Destination(path, form, packing, how.force)
