@@ -144,6 +144,7 @@ def test_misuse_is_code_2(lazyforest, arguments, message):
     ("flags", "message"),
     [
         (["--max-depth", "-1"], "--max-depth must be an int >= 0 or none. Got -1"),
+        (["--seed", "-1"], "--random-state must be an int from 0"),
         (["--max-features", "1.5"], "--max-features must be an int >= 1, a float in (0, 1]"),
         (["--fixed-point", "1,x"], "--fixed-point must be W,T"),
         (["--class-weight", "sweet"], "--class-weight must be 'balanced' or CLASS=WEIGHT"),
@@ -272,6 +273,17 @@ def test_text_because_of_a_few_cells_is_said(lazyforest, tmp_path):
     ran = lazyforest("predict", "a.csv", "a.csv", "--target", "y", "--trees", "3")
     assert "column 'a' is read as text because of 1 cells such as 'NA'. If they are gaps, use --null 'NA'." in ran.err
     assert "is read as text" not in lazyforest("predict", "a.csv", "a.csv", "--target", "y", "--null", "NA").err
+
+
+def test_a_name_in_every_row_is_said(lazyforest, files):
+    ran = lazyforest("predict", *files, "--target", "class", "--trees", "2")
+    assert "another text" not in ran.err  # 0001, 0002 are numbers
+    named = [path.with_name(f"named-{path.name}") for path in files]
+    for path, to in zip(files, named, strict=True):
+        write(pl.read_csv(path, infer_schema=False).with_columns(id="n" + pl.col("id")), to)
+    ran = lazyforest("predict", *named, "--target", "class", "--trees", "2")
+    assert "column 'id' has another text in every row. If it names the rows, use --id 'id' to leave it out." in ran.err
+    assert "another text" not in lazyforest("predict", *named, *PREDICT).err
 
 
 def test_other_encodings_and_separators(lazyforest, tmp_path):

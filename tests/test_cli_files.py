@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import os
 import subprocess
+import sys
 
 import polars as pl
 import pytest
@@ -52,6 +53,7 @@ BROKEN = {
     ),
     "target all missing": ("bad.csv", "a,b,y\n1,2,\n3,4,\n", "bad.csv: the target 'y' is missing in all rows."),
     "a constant target": ("bad.csv", "a,b,y\n1,2,u\n3,4,u\n", "bad.csv: the target 'y' is 'u' in all rows."),
+    "ids of 19 digits": ("bad.csv", "a,y\n1234567890123456789,u\n2,v\n", "which do not stay apart above 2**53. If it"),
     "no other column": ("bad.csv", "y\nu\nv\n", "bad.csv has no column to learn from"),
 }
 
@@ -135,6 +137,8 @@ def test_columns_that_flags_name(lazyforest, good):
     assert "has the --id column 'z'" in lazyforest.fails("predict", good, good, "--target", "y", "--id", "z")
     assert "which --id names" in lazyforest.fails("loo", good, "--target", "y", "--id", "z")
     assert "which --group names" in lazyforest.fails("cv", good, "--target", "y", "--group", "z")
+    categories = lazyforest.fails("predict", good, good, "--target", "y", "--categorical-features", "bb")
+    assert categories == "good.csv has no column 'bb', which --categorical-features names. Did you mean 'b'?"
     assert "is the target as well" in lazyforest.fails("loo", good, "--target", "y", "--id", "y")
 
 
@@ -163,6 +167,16 @@ def test_no_permission(lazyforest, tmp_path, good):
 def test_a_full_device(lazyforest, good):
     said = lazyforest.fails("predict", good, good, "--target", "y", "-o", "/dev/full")
     assert said == "/dev/full could not be written: No space left on device."
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="no device that is always full")
+def test_full_standard_output(tmp_path, good):
+    command = f"{sys.executable} -m lazyforest predict {good} {good} --target y --trees 2 --quiet > /dev/full"
+    ran = subprocess.run(["bash", "-c", command], cwd=tmp_path, capture_output=True, text=True)
+    assert (ran.returncode, ran.stderr) == (
+        1,
+        "error: standard output could not be written: No space left on device.\n",
+    )
 
 
 @pytest.fixture

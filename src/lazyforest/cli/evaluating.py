@@ -13,7 +13,7 @@ import polars as pl
 from lazyforest.cli.failures import Failure, Misuse
 from lazyforest.cli.options import DataOptions, ForestOptions, OutputOptions, ReportOptions, TerminalOptions
 from lazyforest.cli.predicting import prediction_columns, prediction_frame, refuse_same_names
-from lazyforest.cli.session import prepared, read_table
+from lazyforest.cli.session import make_forest, prepared, read_table
 from lazyforest.cli.tables import Training, columns_named
 from lazyforest.cli.terminal import announced_compilation, teller
 from lazyforest.cli.writing import Destination, find_destination, opened
@@ -47,7 +47,7 @@ def evaluate_file(
         columns_named(data.ids, training.frame.columns, train, "--id")
         if to is not None:
             refuse_same_names(training, [*training.frame.columns, *([] if folds.number is None else [FOLD])], train)
-        forest = options.estimator(training.regression, training.classes, teller.shows_progress)
+        forest = make_forest(options, training)
         own, groups = assign_folds(training, folds, options.random_state)
         explored = hold_out(forest, training, own)
         if to is not None:

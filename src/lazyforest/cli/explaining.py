@@ -17,12 +17,13 @@ from rich.markup import escape
 from lazyforest.cli.failures import Failure, Misuse, shorten
 from lazyforest.cli.options import DataOptions, ExplainOptions, ForestOptions, TerminalOptions
 from lazyforest.cli.report import number, plain_table
-from lazyforest.cli.session import open_file, prepared, read_table
+from lazyforest.cli.session import make_forest, open_file, prepared, read_table
 from lazyforest.cli.tables import Rows, Training, say_class
 from lazyforest.cli.terminal import announced_compilation, teller, waiting
 from lazyforest.cli.writing import check_file, write_bytes
 from lazyforest.exploration import Path as TreePath
 from lazyforest.exploration import Step, rounded
+from lazyforest.plots import plot_exploration, say_vote
 
 PICTURES = (".png", ".svg", ".pdf")
 COLUMNS_SHOWN, COLUMNS_BESIDE = 12, 3
@@ -45,7 +46,7 @@ def explain_file(
         training = read_table(train, data, scratch)
         rows = Rows(open_file(new, data, scratch), training, data.null, data.ids)
         asked = Question(training, rows, wanted.row, pick_rows(rows, wanted.row))
-        forest = options.estimator(training.regression, training.classes, teller.shows_progress)
+        forest = make_forest(options, training)
         with announced_compilation():
             forest.fit(training.X, training.y)
             explored = forest.explore(asked.X)
@@ -226,8 +227,7 @@ def print_path(console: Console, reason: dict[str, Any]) -> None:
         text = f"{rounded(step['text'])}  ({step['rows']:,} rows left)"
         lines = textwrap.wrap(text, console.width, initial_indent="  ", subsequent_indent="      ")
         console.print(escape("\n".join(lines)))
-    vote = path["vote"]
-    console.print(f"  votes {escape(number(vote) if isinstance(vote, float) else str(vote))}")
+    console.print(f"  votes {escape(say_vote(path['vote']))}")
 
 
 def print_neighbours(console: Console, reason: dict[str, Any]) -> None:
@@ -247,8 +247,6 @@ def say_value(value: Any) -> str:
 
 
 def draw(forest: Any, asked: Question, path: Path, wanted: ExplainOptions) -> None:
-    from lazyforest.plots import plot_exploration
-
     if not 1 <= wanted.plot_trees <= forest.n_estimators:
         raise Misuse(f"--plot-trees must be from 1 to the number of trees. Got {wanted.plot_trees}.")
     with waiting(f"drawing {path}"):

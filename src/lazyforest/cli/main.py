@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import sys
 import traceback
 import warnings
@@ -13,7 +12,7 @@ from cyclopts import CycloptsError
 
 from lazyforest.cli.commands import app
 from lazyforest.cli.failures import Failure, shorten
-from lazyforest.cli.terminal import Interrupted, prompt_interrupts, teller
+from lazyforest.cli.terminal import Interrupted, discard_output, prompt_interrupts, teller
 
 BROKEN_PIPE = 141  # what a shell reports of any program whose reader went away
 
@@ -43,7 +42,7 @@ def say_warning(message: Warning | str, *_: Any, **__: Any) -> None:
 def explain_error(error: BaseException, command: str) -> int:
     """Say what went wrong; returns the exit code."""
     if isinstance(error, BrokenPipeError):
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # Python flushes once more when it ends
+        discard_output()
         return BROKEN_PIPE
     if isinstance(error, KeyboardInterrupt):
         teller.say_interrupted()

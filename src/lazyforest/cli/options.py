@@ -211,7 +211,7 @@ class ForestOptions:
     def estimator(self, regression: bool, classes: list[Any], progress: bool) -> Any:
         """The estimator that these options describe; a flag that breaks its rule is the user's to correct."""
         from lazyforest import LazyForestClassifier, LazyForestRegressor
-        from lazyforest.parameters import check_parameters
+        from lazyforest.parameters import check_parameters, draw_seed
 
         kind = LazyForestRegressor if regression else LazyForestClassifier
         given = {field.name: getattr(self, field.name) for field in fields(self)}
@@ -229,6 +229,7 @@ class ForestOptions:
         estimator = kind(**given)
         try:
             check_parameters(estimator, kind._criteria)
+            draw_seed(self.random_state)
         except ValueError as error:
             raise Misuse(as_flags(str(error), list(given), kind.__name__)) from error
         return estimator
@@ -242,7 +243,8 @@ class ForestOptions:
 def as_flags(message: str, names: list[str], kind: str) -> str:
     """A message of the library in the words of the command line."""
     for name in names:
-        message = message.replace(f"The '{name}' parameter of {kind}", f"--{name.replace('_', '-')}")
+        for said in (f"The '{name}' parameter of {kind}", f"The '{name}' parameter"):
+            message = message.replace(said, f"--{name.replace('_', '-')}")
     return message.replace("None", "none")
 
 

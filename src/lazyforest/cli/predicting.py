@@ -10,9 +10,9 @@ import polars as pl
 
 from lazyforest.cli.failures import Failure
 from lazyforest.cli.options import DataOptions, ForestOptions, OutputOptions, TerminalOptions
-from lazyforest.cli.session import open_file, prepared, read_table
+from lazyforest.cli.session import make_forest, open_file, prepared, read_table
 from lazyforest.cli.tables import Rows, Training, say_class
-from lazyforest.cli.terminal import announced_compilation, teller
+from lazyforest.cli.terminal import announced_compilation, teller, waiting
 from lazyforest.cli.writing import Destination, find_destination, opened
 
 PREDICTION = "prediction"
@@ -32,7 +32,7 @@ def predict_files(
         to = find_destination(output)
         training = read_table(train, data, scratch)
         rows = Rows(open_file(new, data, scratch), training, data.null, data.ids)
-        forest = options.estimator(training.regression, training.classes, teller.shows_progress)
+        forest = make_forest(options, training)
         done = predict_file(forest, rows, to, chunk_rows)
     teller.say(f"{done:,} predictions in {time.perf_counter() - started:.1f} s: {to.name}", style="green")
 
@@ -65,7 +65,8 @@ def predict_file(forest: Any, rows: Rows, to: Destination, chunk_rows: int | Non
 
     training, per_chunk = rows.training, rows.rows_per_chunk(chunk_rows)
     refuse_same_names(training, rows.source.columns, rows.source.name)
-    total = rows.source.count()
+    with waiting(f"reading {rows.source.name}"):
+        total = rows.source.count()
     if total == 0:
         raise Failure(f"{rows.source.name} has column names but no rows.")
     say_rows(rows, total, per_chunk, forest.algorithm)
@@ -81,7 +82,8 @@ def predict_file(forest: Any, rows: Rows, to: Destination, chunk_rows: int | Non
 
 def predicted_chunks(forest: Any, rows: Rows, to: Destination, per_chunk: int, progress: Any) -> Iterator[pl.DataFrame]:
     names = prediction_columns(rows.training)
-    types = rows.own_types() if to.keeps_types else {}
+    with waiting(f"reading {rows.source.name}"):
+        types = rows.own_types() if to.keeps_types else {}
     for cells, X in rows.chunks(per_chunk):
         if X.height == 0:
             continue

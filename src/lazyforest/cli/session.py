@@ -6,12 +6,13 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 from lazyforest.cli.failures import Misuse
-from lazyforest.cli.options import DataOptions, TerminalOptions
+from lazyforest.cli.options import DataOptions, ForestOptions, TerminalOptions
 from lazyforest.cli.reading import Source, check_encoding, open_source
 from lazyforest.cli.scratch import temporary_folder
-from lazyforest.cli.tables import Training, read_training
+from lazyforest.cli.tables import Training, columns_named, read_training
 from lazyforest.cli.terminal import teller, waiting
 
 
@@ -41,6 +42,14 @@ def open_file(given: str, data: DataOptions, scratch: Path) -> Source:
         raise Misuse(f"--separator must be one character. Got {data.separator!r}.")
     with waiting(f"reading {given}"):
         return open_source(given, data.separator, encoding, scratch)
+
+
+def make_forest(options: ForestOptions, training: Training) -> Any:
+    """The estimator that the flags describe, for this table."""
+    named = options.categories()
+    if isinstance(named, list):
+        columns_named(named, list(training.types), training.source.name, "--categorical-features")
+    return options.estimator(training.regression, training.classes, teller.shows_progress)
 
 
 def read_table(given: str, data: DataOptions, scratch: Path) -> Training:

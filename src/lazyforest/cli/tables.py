@@ -68,6 +68,7 @@ def read_training(source: Source, how: DataOptions) -> Training:
     known = (~gone).arg_true()
     regression, y = read_target(target.gather(known), how, source.name)
     training = Training(source, cells, frame, types, how.target, known, y, regression, ids)
+    refuse_long_numbers(training)
     say_training(training)
     return training
 
@@ -118,7 +119,7 @@ def say_training(training: Training) -> None:
     else:
         what = f"{say_classes(training)}: classification"
     teller.say(f"target {training.target!r}: {what}")
-    for note in suspicious_text(training):
+    for note in remarks(training):
         teller.say(note, style="yellow")
 
 
@@ -132,20 +133,31 @@ def say_class(label: Any) -> str:
     return str(label).lower() if isinstance(label, bool) else str(label)
 
 
-def suspicious_text(training: Training) -> Iterator[str]:
-    """Columns that are text because of a few cells: NA, ?, n/a. Each value would be a category of its own."""
-    text = [name for name, dtype in training.types.items() if dtype == pl.String]
-    if not training.source.is_csv or not text:
-        return
-    numbers = training.frame.select(pl.col(text).cast(pl.Float64, strict=False).count()).row(0)
-    there = training.frame.select(pl.col(text).count()).row(0)
-    for name, count, total in zip(text, numbers, there, strict=True):
-        if total and total > count > 0.5 * total:
-            cell = training.frame.filter(pl.col(name).cast(pl.Float64, strict=False).is_null()).get_column(name)
-            odd = cell.drop_nulls()[0]
+def remarks(training: Training) -> Iterator[str]:
+    """Columns that are probably not what they seem to be."""
+    for column in training.frame.select(name for name, dtype in training.types.items() if dtype == pl.String):
+        there = column.count()
+        odd = column.filter(column.cast(pl.Float64, strict=False).is_null()).drop_nulls()
+        if training.source.is_csv and 0 < odd.len() < there / 2:  # NA, ?, n/a: each number would be a category
             yield (
-                f"column {name!r} is read as text because of {total - count:,} cells such as {odd!r}. "
-                f"If they are gaps, use --null {odd!r}."
+                f"column {column.name!r} is read as text because of {odd.len():,} cells such as {odd[0]!r}. "
+                f"If they are gaps, use --null {odd[0]!r}."
+            )
+        elif there >= MOST_CLASSES and column.drop_nulls().n_unique() == there:
+            yield (
+                f"column {column.name!r} has another text in every row. "
+                f"If it names the rows, use --id {column.name!r} to leave it out."
+            )
+
+
+def refuse_long_numbers(training: Training) -> None:
+    """Numbers are compared as float64; what has more than 53 bits is a name, not a quantity."""
+    for name, dtype in training.types.items():
+        most = training.frame[name].abs().max() if dtype.is_signed_integer() else None
+        if isinstance(most, int) and most > 2**53:
+            raise Failure(
+                f"{training.source.name}: column {name!r} holds whole numbers up to {most}, which do not stay apart "
+                f"above 2**53. If it names the rows, use --id {name!r}."
             )
 
 

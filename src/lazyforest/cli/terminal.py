@@ -45,8 +45,9 @@ class Teller:
         """Once, whoever is first."""
         if not self.interrupted:
             self.interrupted = True
+            show_cursor = b"\x1b[?25h" if sys.stderr.isatty() else b""
             with suppress(OSError):
-                os.write(2, b"\nInterrupted; nothing was written.\n")
+                os.write(2, show_cursor + b"\nInterrupted; nothing was written.\n")
 
 
 teller = Teller()
@@ -66,6 +67,7 @@ def waiting(what: str) -> Iterator[None]:
         yield
     finally:
         timer.cancel()
+        timer.join()  # it may be starting the sign right now
         status.stop()
 
 
@@ -92,6 +94,11 @@ def announced_compilation() -> Iterator[None]:
         yield
     finally:
         event.unregister("numba:compile", announcer)
+
+
+def discard_output() -> None:
+    """Python flushes standard output once more when it ends; there is nobody to take it."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 class Interrupted(KeyboardInterrupt):

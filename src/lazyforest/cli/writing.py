@@ -9,7 +9,7 @@ import shutil
 import stat
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import IO, Literal, NamedTuple, Protocol
 
@@ -18,6 +18,7 @@ import polars as pl
 from lazyforest.cli.failures import Failure, Misuse
 from lazyforest.cli.options import OutputOptions
 from lazyforest.cli.scratch import temporary_folder
+from lazyforest.cli.terminal import discard_output, waiting
 
 Packing = Literal["uncompressed", "gzip", "zstd"]
 ENDINGS = {
@@ -132,21 +133,18 @@ def write_bytes(path: Path, content: bytes, replace: bool) -> None:
 
 def to_stream(to: Destination, scratch: Path) -> Iterator[Writer]:
     """Standard output, a pipe or a device: what is written is written."""
-    if to.path is None:
-        writer = new_writer(to, sys.stdout.buffer, scratch)
-        yield writer
-        writer.close()
-        sys.stdout.buffer.flush()
-        return
     try:
-        with to.path.open("wb") as file:
+        with nullcontext(sys.stdout.buffer) if to.path is None else to.path.open("wb") as file:
             writer = new_writer(to, file, scratch)
             yield writer
             writer.close()
+            file.flush()
     except BrokenPipeError:
         raise
     except OSError as error:
-        raise Failure(f"{to.path} could not be written: {error.strerror or error}.") from error
+        if to.path is None:
+            discard_output()
+        raise Failure(f"{to.name} could not be written: {error.strerror or error}.") from error
 
 
 def give_name(partial: Path, final: Path, replace: bool) -> None:
@@ -161,11 +159,12 @@ def give_name(partial: Path, final: Path, replace: bool) -> None:
             raise Failure(f"{final} has appeared meanwhile. Use --force to replace it.") from None
         except OSError:  # a file system without links
             os.rename(partial, final)
-    folder = os.open(final.parent, os.O_RDONLY)
-    try:
-        os.fsync(folder)
-    finally:
-        os.close(folder)
+    if os.name == "posix":  # the name is safe on disk, too
+        folder = os.open(final.parent, os.O_RDONLY)
+        try:
+            os.fsync(folder)
+        finally:
+            os.close(folder)
 
 
 def new_writer(to: Destination, file: IO[bytes], folder: Path) -> Writer:
@@ -218,7 +217,7 @@ class ColumnWriter:
             rows = pl.scan_ipc(self.parts, glob=False)
         named = Path(str(self.file.name))
         whole = named if named.parent == self.folder else self.folder / "whole"
-        with plain_errors():
+        with plain_errors(), waiting(f"writing {self.to.name}"):
             if self.to.format == "parquet":
                 rows.sink_parquet(whole)
             else:
