@@ -115,7 +115,7 @@ def draw_opened(axes: Any, node: OpenedNode, x: float, y: float, names: Sequence
     leaf = node.condition is None
     text = f"votes {say_vote(node.vote)}" if leaf else rounded(str(node.condition))
     lines = textwrap.wrap(text, LETTERS, max_lines=LINES, placeholder="...", break_on_hyphens=False) or [text]
-    label = "\n".join([*lines, f"{node.rows:,} rows"])
+    label = "\n".join([*lines, "1 row" if node.rows == 1 else f"{node.rows:,} rows"])
     style = {"boxstyle": "round,pad=0.35", "fc": "white" if leaf else PAPER, "ec": INK, "lw": 1.4 if leaf else 0.8}
     box = axes.text(x, y, label, ha="center", va="center", size=SIZE, color=INK, bbox=style, zorder=3)
     bold = {"xycoords": box, "textcoords": "offset points", "weight": "bold", "zorder": 4}

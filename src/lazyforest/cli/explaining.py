@@ -224,7 +224,8 @@ def print_path(console: Console, reason: dict[str, Any]) -> None:
     path = reason["typical_path"]
     console.print(f"\n[bold]The most typical path[/bold]: tree {path['tree']}, the one most like all others")
     for step in path["steps"]:
-        text = f"{rounded(step['text'])}  ({step['rows']:,} rows left)"
+        left = "1 row left" if step["rows"] == 1 else f"{step['rows']:,} rows left"
+        text = f"{rounded(step['text'])}  ({left})"
         lines = textwrap.wrap(text, console.width, initial_indent="  ", subsequent_indent="      ")
         console.print(escape("\n".join(lines)))
     console.print(f"  votes {escape(say_vote(path['vote']))}")

@@ -122,6 +122,7 @@ def prompt_interrupts() -> Iterator[None]:
     os.set_blocking(mouth, False)
 
     def end(number: int, _: Any) -> None:
+        sys.unraisablehook = lambda _: None  # inside a callback of C it cannot be raised, and would be printed
         raise Interrupted(number)
 
     def watch() -> None:
