@@ -6,8 +6,8 @@ import pandas
 from hypothesis import strategies as st
 
 from lazyforest import reference
-from lazyforest.engine.exploration import NODES, ROWS_SCANNED, STACK_WORDS, explore_recording, new_room, new_task
-from lazyforest.engine.layout import CLASS, EAGER, NODE_WORDS, TARGET, Rules, Target
+from lazyforest.engine.exploration import explore_recording, new_room, new_task
+from lazyforest.engine.layout import CLASS, EAGER, NODE_WORDS, NODES, ROWS_SCANNED, STACK_WORDS, TARGET, Rules, Target
 from lazyforest.engine.record import walk
 from lazyforest.parameters import ALGORITHMS, BOOTSTRAPS, CRITERIA, NO_LIMIT
 from lazyforest.table import encode, encode_queries, read_numbers
@@ -20,9 +20,12 @@ LISTINGS = {
 WEIGHTS = ("ones", "whole", "fractional", "huge")
 
 
+COMPILED = not numba.config.DISABLE_JIT  # otherwise the engine is a thousand times slower
+
+
 def examples(n):
-    """How many tables to try: few without the compiler, where the engine is a thousand times slower."""
-    return n // 3 if numba.config.DISABLE_JIT else n
+    """How many tables to try."""
+    return n if COMPILED else n // 3
 
 
 def rules_of(settings, algorithm, n_columns):

@@ -7,8 +7,10 @@ from hypothesis import strategies as st
 
 from lazyforest import bootstrap_counts, reference
 from lazyforest.engine import bootstrap, counts, layout
+from lazyforest.engine.encoding import new_ranking
 from lazyforest.engine.partition import midpoint
 from lazyforest.parameters import BOOTSTRAPS, CRITERIA
+from lazyforest.table import rank
 
 WORDS = st.integers(0, 2**64 - 1)
 NUMBERS = st.floats(allow_nan=False, allow_infinity=False)
@@ -150,6 +152,25 @@ def test_bound_of_regression():
             some = rng.random(6) < 0.5
             moved = left + np.array([weight[some].sum(), (weight * y)[some].sum()])
             assert counts.score(moved, total, CRITERIA["squared_error"], f) <= bound + 1e-9
+
+
+# Encoding ----------------------------------------------------------------------------------------------
+
+
+@given(st.lists(st.one_of(NUMBERS, st.just(float("nan")), st.just(-0.0)), min_size=1, max_size=40), st.integers(0, 2))
+@example([0.0, -0.0, 5e-324, -5e-324, 1.7e308, -1.7e308, float("nan")], 2)
+def test_ranks_are_those_of_numpy(numbers, kind):
+    """As they are; and among a few whole numbers or many fractions, in any order."""
+    rng = np.random.default_rng(len(numbers))
+    others = [np.empty(0), rng.integers(-99, 99, 300), rng.normal(size=300) * 10.0 ** rng.integers(-300, 300, 300)]
+    x = rng.permutation(np.concatenate([numbers, others[kind]]))
+    codes = np.empty(len(x), dtype=np.uint16)
+    values = rank(x, codes, new_ranking(len(x)))
+    present = ~np.isnan(x)
+    expected, indices = np.unique(x[present], return_inverse=True)
+    assert values.tolist() == expected.tolist()
+    assert codes[present].tolist() == (indices + 1).tolist()
+    assert not codes[~present].any()
 
 
 # Thresholds --------------------------------------------------------------------------------------------

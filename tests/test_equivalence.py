@@ -4,10 +4,21 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 
-from helpers import assert_engine_equals_reference, cases, encoded, examples, random_forest, rules_of, target_of
+from helpers import (
+    COMPILED,
+    assert_engine_equals_reference,
+    cases,
+    encoded,
+    examples,
+    random_forest,
+    random_table,
+    rules_of,
+    target_of,
+)
 from lazyforest import reference
-from lazyforest.engine.exploration import explore_recording, new_room, new_task
-from lazyforest.engine.layout import BLOCK, CODES, HISTOGRAM_COLUMNS
+from lazyforest.engine import lanes
+from lazyforest.engine.exploration import explore_recording, explore_silently, new_room, new_task
+from lazyforest.engine.layout import BINS, BLOCK, CODES, HISTOGRAM_COLUMNS
 from lazyforest.engine.record import LEFT, NONE, RIGHT, ROWS
 
 SMALL = {"rows": [(1, 3), (4, 40), (20, 40)], "columns": (1, 6), "distinct": [1, 2, 3, 8, 1000], "most_trees": 3}
@@ -84,3 +95,43 @@ def test_children_partition_their_parent(seed):
         if node[LEFT] != NONE:
             assert node[ROWS] == record.nodes[node[LEFT], ROWS] + record.nodes[node[RIGHT], ROWS]
             assert (held == record.held[node[LEFT]] + record.held[node[RIGHT]]).all()
+
+
+def explore_one_query(T, S, forest, algorithm, side_by_side, code_dtype):
+    """Votes and costs, with or without lanes."""
+    table, X = encoded(T, S)
+    table = table._replace(codes=table.codes.astype(code_dtype))
+    rules = rules_of(forest, algorithm, S.shape[1])
+    columns = np.arange(S.shape[1])
+    task = new_task(table, target_of(T), rules, X, columns, forest.n_estimators if side_by_side else 1)
+    assert bool(task.lanes.state.size) == side_by_side
+    votes = np.zeros((1, 2), dtype=np.int64)
+    explore_silently(task, range(forest.n_estimators), votes)
+    return [*votes.ravel().tolist(), *task.bag.costs.tolist()]
+
+
+@pytest.mark.parametrize("code_dtype", CODES)
+def test_bootstraps_side_by_side(code_dtype, monkeypatch):
+    """One query's path, in all trees at once and tree by tree: the same votes, nodes, rows scanned, words."""
+    monkeypatch.setattr(lanes, "LEAST_ROWS", 0)
+    went_down = 0
+    for seed in range(120 if COMPILED else 3):
+        rng = np.random.default_rng(seed)
+        shape = int(rng.integers(300, 1500 if COMPILED else 400)), int(rng.integers(1, 5)), 1
+        T, S = random_table(rng, shape, [2, 40, 300, 5000], False, ["ones", "whole"])
+        if np.nanmax(T.X, axis=0, initial=0)[T.categorical].max(initial=0) >= BINS:
+            continue  # sets of that many categories go tree by tree
+        T = T._replace(y=T.y % 2, n_classes=2)
+        forest = random_forest(rng, 20, False)._replace(
+            criterion="entropy", max_features=None, min_weight_fraction_leaf=0.0, missing="route"
+        )
+        forest = forest._replace(bootstrap="poisson" if forest.bootstrap == "multinomial" else forest.bootstrap)
+        for algorithm in ("lazy", "batched"):
+            alone, together = (explore_one_query(T, S, forest, algorithm, some, code_dtype) for some in (False, True))
+            assert together == alone, (seed, algorithm)
+        went_down += alone[2] > 2 * forest.n_estimators
+        if seed < 9:
+            expected = reference.batched_lazy_forest(T, S, forest)
+            assert together[:2] == expected.votes.ravel().tolist()
+            assert together[3:] == [expected.rows_scanned, expected.stack_words]
+    assert went_down > seed / 4

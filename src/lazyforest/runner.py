@@ -9,16 +9,20 @@ from typing import Any, NamedTuple
 import numpy as np
 from joblib import Parallel, delayed, effective_n_jobs
 
-from lazyforest.engine.exploration import (
+from lazyforest.engine.exploration import explore_recording, explore_silently, new_room, new_task
+from lazyforest.engine.lanes import count_lanes
+from lazyforest.engine.layout import (
+    BATCHED,
+    EAGER,
+    LAZY,
     NODES,
     ROWS_SCANNED,
     STACK_WORDS,
-    explore_recording,
-    explore_silently,
-    new_room,
-    new_task,
+    Array,
+    Rules,
+    Table,
+    Target,
 )
-from lazyforest.engine.layout import BATCHED, EAGER, LAZY, Array, Rules, Table, Target
 from lazyforest.engine.record import Record, walk
 from lazyforest.progress import Progress
 
@@ -76,7 +80,7 @@ def no_votes(forest: Forest, X: Array) -> Array:
 
 def explore_some(forest: Forest, X: Array, columns: Array, trees: range) -> Answer:
     """Explore some trees in this thread; eager ones are kept and not asked for a vote."""
-    task = new_task(forest.table, forest.target, forest.rules, X, columns)
+    task = new_task(forest.table, forest.target, forest.rules, X, columns, len(trees))
     votes = no_votes(forest, X)
     kept: list[Record] = []
     if forest.rules.algorithm == EAGER:
@@ -85,14 +89,14 @@ def explore_some(forest: Forest, X: Array, columns: Array, trees: range) -> Answ
     else:
         explore_silently(task, trees, votes)
     costs = task.bag.costs
-    size = total_bytes((task.bag, task.search, task.small, votes))
+    size = total_bytes((task.bag, task.search, task.small, task.lanes, votes))
     return Answer(votes, Costs(int(costs[NODES]), int(costs[ROWS_SCANNED]), int(costs[STACK_WORDS]), size), kept)
 
 
 def explore(forest: Forest, X: Array, columns: Array, n_jobs: int | None, verbose: bool) -> Answer:
     """Explore all trees for the rows of X, looking at ``columns`` only."""
     jobs, before = effective_n_jobs(n_jobs), time.process_time()
-    calls = plan_calls(forest, len(X), jobs)
+    calls = plan_calls(forest, len(X), len(columns), jobs)
     total = Answer(no_votes(forest, X), Costs(), [])
     with Progress(sum(len(trees) for trees, _ in calls), "trees", verbose) as progress:
         run = Parallel(n_jobs=jobs, prefer="threads", return_as="generator")
@@ -105,7 +109,7 @@ def explore(forest: Forest, X: Array, columns: Array, n_jobs: int | None, verbos
     return total._replace(costs=spent)
 
 
-def plan_calls(forest: Forest, n_queries: int, jobs: int) -> list[tuple[range, slice]]:
+def plan_calls(forest: Forest, n_queries: int, n_columns: int, jobs: int) -> list[tuple[range, slice]]:
     """Trees and queries per kernel call, so that each ends within about a second.
 
     The lazy algorithm starts anew for every query, so that it may be cut between queries as well.
@@ -115,6 +119,9 @@ def plan_calls(forest: Forest, n_queries: int, jobs: int) -> list[tuple[range, s
     cells = n * m * (2.0 if lazy else 1 + np.log2(1 + (n if forest.rules.algorithm == EAGER else n_queries)))
     many = int(np.clip(CELLS_PER_CALL / cells, 1, n_queries)) if lazy else max(n_queries, 1)
     per_call = int(np.clip(CELLS_PER_CALL / (cells * (many if lazy else 1)), 1, -(-trees // jobs)))
+    side_by_side = count_lanes(*forest[:3], n_queries, n_columns)
+    if side_by_side > 1:
+        per_call = min(side_by_side, -(-trees // jobs))
     slices = [slice(first, min(first + many, n_queries)) for first in range(0, max(n_queries, 1), many)]
     ranges = [range(first, min(first + per_call, trees)) for first in range(0, trees, per_call)]
     return [(some, queries) for some in ranges for queries in slices]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import datetime
 import importlib.util
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from decimal import Decimal
 from numbers import Real
 from typing import Any, NamedTuple
@@ -13,12 +13,13 @@ import narwhals as nw
 import numpy as np
 from sklearn.utils.validation import check_array
 
-from lazyforest.engine.encoding import bin_codes, rank_numbers
+from lazyforest.engine.encoding import Ranking, bin_codes, encode_numbers, new_ranking, rank_numbers
 from lazyforest.engine.layout import BINS, COARSE, CODES, Array, Table
 
 NUMBER, DATE, DURATION, CATEGORY, EMPTY = "numbers", "dates", "durations", "categories", "no values"
 TEXT, BOOL = "text", "true or false"
 LONGEST_INTEGER = 2**53
+CELLS_AT_ONCE = 1 << 18
 
 
 class Raw(NamedTuple):
@@ -38,7 +39,7 @@ class Column(NamedTuple):
     name: Any
     kind: str
     family: str
-    codes: dict[Any, int]  # of categories: 1, 2... in ascending order of the values
+    codes: dict[Any, int] = {}  # noqa: RUF012 - of categories: 1, 2... in ascending order of the values
 
     @property
     def is_category(self) -> bool:
@@ -70,14 +71,25 @@ def read(X: Any, categorical: Any = "from_dtype", remembered: list[Column] | Non
     wanted = wanted_categories(categorical, [None] * array.shape[1], remembered)
     if array.dtype == object:
         return [read_values(list(array[:, j]), j, wanted[j]) for j in range(array.shape[1])]
-    return [read_numbers(array[:, j], j, wanted[j]) for j in range(array.shape[1])]
+    return read_matrix(array, range(array.shape[1]), wanted)
+
+
+def read_matrix(array: Array, names: Sequence[Any], wanted: list[bool | None]) -> list[Raw]:
+    """Numbers, looked at all at once: 12,625 columns one by one take seconds."""
+    if np.isinf(array).any():
+        for j, name in enumerate(names):
+            finite(array[:, j], name)
+    return [
+        read_numbers(array[:, j], name, True) if want else Raw(name, NUMBER, array[:, j])
+        for j, (name, want) in enumerate(zip(names, wanted, strict=True))
+    ]
 
 
 def read_frame(frame: Any, names: list[Any], wanted: list[bool | None]) -> list[Raw]:
-    if all(dtype == nw.Float64 for dtype in frame.schema.values()):  # at once: 12,625 columns one by one take seconds
+    if all(dtype == nw.Float64 for dtype in frame.schema.values()):
         array = frame.to_numpy()
         if array.dtype == np.float64:
-            return [read_numbers(array[:, j], name, wanted[j]) for j, name in enumerate(names)]
+            return read_matrix(array, names, wanted)
     return [read_series(s, name, want) for s, name, want in zip(frame.iter_columns(), names, wanted, strict=True)]
 
 
@@ -205,11 +217,9 @@ def read_numbers(x: Array, name: Any, wanted: bool | None) -> Raw:
     x = finite(np.ascontiguousarray(x, dtype=np.float64), name)
     if not wanted:
         return Raw(name, NUMBER, x)
-    present = ~np.isnan(x)
-    distinct, indices = np.unique(x[present], return_inverse=True)
-    all_indices = np.full(len(x), -1, dtype=np.int64)
-    all_indices[present] = indices
-    return Raw(name, CATEGORY, None, all_indices, distinct.tolist(), NUMBER)
+    codes = np.empty(len(x), dtype=CODES[1])
+    distinct = rank(x, codes, new_ranking(len(x)))
+    return Raw(name, CATEGORY, None, codes.astype(np.int64) - 1, distinct.tolist(), NUMBER)
 
 
 def finite(x: Array, name: Any) -> Array:
@@ -331,21 +341,41 @@ def encode(columns: list[Raw]) -> tuple[Table, list[Column]]:
     first_code = np.empty((m, BINS + 1), dtype=np.int64)
     values: list[Array] = []
     remembered = []
-    buffer, rows = np.empty(n), np.empty(n + 2, dtype=np.int64)
-    for j, raw in enumerate(columns):
-        column = Column(raw.name, raw.kind, raw.family, {})
-        if raw.numbers is not None:
-            n_values = rank_numbers(raw.numbers, np.argsort(raw.numbers), codes[j], buffer)
-            values.append(buffer[:n_values].copy())
-        else:
-            codes[j], column = code_categories(raw)
-            n_values = len(column.codes)
-            values.append(np.empty(0))
-        bin_codes(codes[j], n_values, rows, first_code[j], coarse[:, j])
-        remembered.append(column)
-    start = np.cumsum([0, *(len(v) for v in values)])[:-1]
+    ranking, n_values = new_ranking(n), np.zeros(m, dtype=np.int64)
+    for first, last in runs_of_numbers(columns, n):
+        some = columns[first:last]
+        if some[0].numbers is None:
+            codes[first], column = code_categories(some[0])
+            bin_codes(codes[first], len(column.codes), ranking.bins, first_code[first], coarse, first)
+            remembered.append(column)
+            continue
+        x = np.array([raw.numbers for raw in some])
+        buffer, counts = np.empty(x.size), n_values[first:last]
+        encode_numbers(x, x.view(np.uint64), codes, coarse, first, first_code, buffer, counts, ranking)
+        values.append(buffer[: counts.sum()].copy())
+        remembered += [Column(raw.name, raw.kind, raw.family) for raw in some]
+    start = np.cumsum(n_values) - n_values
     is_category = np.array([column.is_category for column in remembered])
-    return Table(codes, coarse, first_code, is_category, np.concatenate(values), start), remembered
+    return Table(codes, coarse, first_code, is_category, np.concatenate([*values, np.empty(0)]), start), remembered
+
+
+def runs_of_numbers(columns: list[Raw], n: int) -> Iterator[tuple[int, int]]:
+    """Columns to be encoded together: a category alone, numbers up to so many cells."""
+    first = 0
+    while first < len(columns):
+        last = first + 1
+        while last < len(columns) and columns[first].numbers is not None and columns[last].numbers is not None:
+            if (last - first) * n >= CELLS_AT_ONCE:
+                break
+            last += 1
+        yield first, last
+        first = last
+
+
+def rank(x: Array, codes: Array, ranking: Ranking) -> Array:
+    """Write the codes of the numbers in x; returns the distinct numbers, ascending."""
+    n_values = rank_numbers(x, x.view(np.uint64), codes, ranking)
+    return ranking.values[:n_values].copy()
 
 
 def count_rows(raw: Raw) -> int:
@@ -398,8 +428,9 @@ def check_same_kind(raw: Raw, column: Column) -> None:
     """A column must hold what it held in ``fit``; one without any value may stand for all."""
     now = raw.family if raw.kind == CATEGORY else raw.kind
     before = column.family if column.kind == CATEGORY else column.kind
-    empty = EMPTY in (raw.kind, column.kind) or (raw.numbers is not None and bool(np.isnan(raw.numbers).all()))
-    if (now, raw.kind == CATEGORY) != (before, column.kind == CATEGORY) and not empty:
+    if (now, raw.kind == CATEGORY) == (before, column.kind == CATEGORY) or EMPTY in (raw.kind, column.kind):
+        return
+    if raw.numbers is None or not np.isnan(raw.numbers).all():
         raise ValueError(
             f"{describe(column.name)} held {before} in fit and holds {now} now. Give it the type it had in fit."
         )

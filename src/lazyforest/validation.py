@@ -134,22 +134,23 @@ def find_missing(y: Array) -> Array:
 
 
 def find_classes(y: Array) -> tuple[Array, Array]:
-    """The classes, ascending, and the number of each row's class; text is hashed, not sorted."""
+    """The classes, ascending, and the number of each row's class; all of y is hashed, only the classes are sorted."""
     if y.dtype.kind not in "OU":
-        check_classes(y)
-        classes, codes = np.unique(y, return_inverse=True)
-        return classes, codes
+        classes = np.unique(y)
+        check_classes(classes, y)
+        return classes, np.searchsorted(classes, y)
     values = y.tolist()
     distinct = np.array(list(dict.fromkeys(values)), dtype=y.dtype)
-    check_classes(distinct)
+    check_classes(distinct, y)
     classes = np.unique(distinct)
     number = {value: k for k, value in enumerate(classes.tolist())}
     return classes, np.fromiter(map(number.__getitem__, values), dtype=np.int64, count=len(values))
 
 
-def check_classes(y: Array) -> None:
-    """Targets that are classes, not measurements; the distinct ones are enough."""
-    kind = type_of_target(y, input_name="y")
+def check_classes(distinct: Array, y: Array) -> None:
+    """Targets that are classes, not measurements. The distinct ones tell, unless scikit-learn wants to warn of many."""
+    some = y if 2 * len(distinct) > len(y) else np.tile(distinct, 2)
+    kind = type_of_target(some, input_name="y")
     if kind not in ("binary", "multiclass"):
         fraction = next((v for v in y.tolist() if isinstance(v, float) and v != int(v)), y[0])
         raise ValueError(

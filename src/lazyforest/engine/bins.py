@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from lazyforest.engine.counts import bound, score
-from lazyforest.engine.layout import BINS, GROUPS, SQUARED_ERROR, inlined, jit
+from lazyforest.engine.layout import BINS, ENTROPY, GROUPS, PERFECT, SQUARED_ERROR, inlined, jit
 from lazyforest.engine.nodes import NUMBER, Best, add, comes_first, copy, inspect, is_empty, is_light, no_condition
 from lazyforest.engine.sets import search_sets
 from lazyforest.engine.sorting import sort_words
@@ -29,16 +29,19 @@ def search_large(node: Any, table: Any, target: Any, search: Any, rules: Any) ->
     is_category, histogram = table.is_category, search.histogram
     slots = histogram.shape[0]
     for start in range(0, count, slots):
+        if best.score >= PERFECT and rules.criterion == ENTROPY:
+            break
         columns = search.inspected[start : min(count, start + slots)]
         fill_histogram(node, table, target, search, rules, columns)
         reach, promising = best.score, -1
         for slot in range(columns.size):
+            if not is_category[columns[slot]]:
+                highest = score_groups(node, search, rules, slot)
+                if highest > reach:
+                    reach, promising = highest, slot
+        for slot in range(columns.size):
             if is_category[columns[slot]]:
-                best = search_categories(node, table, target, search, rules, columns[slot], slot, best)
-                continue
-            highest = score_groups(node, search, rules, slot)
-            if highest > reach:
-                reach, promising = highest, slot
+                best = search_categories(node, table, target, search, rules, columns[slot], slot, reach, best)
         # the most promising column first: it raises what the others have to reach
         for turn in range(-1, columns.size):
             slot = promising if turn < 0 else turn
@@ -54,7 +57,9 @@ def fill_histogram(node: Any, table: Any, target: Any, search: Any, rules: Any, 
     histogram, rows, coarse = search.histogram, node.rows, table.coarse
     weight, y, shift = search.weight, target.y, node.shift
     n = columns.size
-    histogram[:n] = 0
+    for slot in range(n):
+        search.n_bins[slot] = min(table.first_code[columns[slot], BINS], BINS)
+        histogram[slot, : search.n_bins[slot]] = 0
     if rules.criterion == SQUARED_ERROR:
         for i in range(node.lo, node.hi):
             r = rows[i]
@@ -88,17 +93,18 @@ def score_groups(node: Any, search: Any, rules: Any, slot: Any) -> Any:
     """
     sums, missing, edges = search.histogram[slot], search.missing[slot], search.edges[slot]
     total, left, f, criterion = node.total, search.left, search.f, rules.criterion
-    any_missing = False
+    any_missing, n_bins = False, search.n_bins[slot]
     for c in range(missing.size):
         missing[c] = sums[0, c]
         any_missing |= missing[c] != 0
     for c in range(sums.shape[1]):
         sums[0, c] = 0
         below = sums[0, c]
-        for b in range(1, BINS):
+        for b in range(1, n_bins):
             below += sums[b, c]
             sums[b, c] = below
     if node.two:
+        sums = sums[:n_bins]
         highest = highest_edge(sums, np.uint64(0), np.uint64(0), np.uint64(total[0]), np.uint64(total[1]), f)
         if any_missing:
             one, two = np.uint64(missing[0]), np.uint64(missing[1])
@@ -107,7 +113,7 @@ def score_groups(node: Any, search: Any, rules: Any, slot: Any) -> Any:
     highest = -np.inf
     for variant in range(2 if any_missing else 1):
         for group in range(GROUPS + 1):
-            new = edge(sums, min(group * WIDTH, BINS - 1), missing, variant, left, total, criterion, f)
+            new = edge(sums, min(group * WIDTH, n_bins - 1), missing, variant, left, total, criterion, f)
             edges[variant, group] = new
             highest = max(highest, new)
     return highest
@@ -139,17 +145,28 @@ def is_flat(sums: Any, lo: Any, hi: Any, size: Any) -> Any:
 def search_column(
     node: Any, table: Any, target: Any, search: Any, rules: Any, j: Any, slot: Any, best: Any, reach: Any
 ) -> Any:
-    """The best cut of a column of numbers, if it is better than ``best``; ``reach`` is a score known to be had.
+    """The best cut of a column of numbers, if it is better than ``best``; ``reach`` is a score known to be had."""
+    n_opened = open_column(node, search, rules, slot, max(reach, best.score))
+    if n_opened == 0:
+        return best
+    if table.first_code[j, BINS] > BINS:
+        fill_fine(node, table, target, search, rules, j, n_opened)
+    return search_cuts(node, table, search, rules, j, slot, best)
+
+
+@jit
+def open_column(node: Any, search: Any, rules: Any, slot: Any, reach: Any) -> Any:
+    """Mark the bins that may hold, or border on, a cut as good as ``reach``; returns how many.
 
     A bound is compared with slack, far above the rounding of a score: it decides what is looked at, never what wins.
     Where sides may be too light nothing bounds, and everything is looked at.
     """
-    sums, missing, opened, total = search.histogram[slot], search.missing[slot], search.opened, node.total
-    any_missing = not is_empty(missing, total.size)
-    reach = max(reach, best.score) if node.least == 0.0 else -np.inf
+    sums, missing = search.histogram[slot, : search.n_bins[slot]], search.missing[slot]
+    opened, total = search.opened, node.total
+    reach = reach if node.least == 0.0 else -np.inf
     n_opened = np.int64(0)
     opened[:] = False
-    for variant in range(2 if any_missing else 1):
+    for variant in range(1 if is_empty(missing, total.size) else 2):
         if node.two:
             a, b = np.uint64(0), np.uint64(0)
             if variant == 0:
@@ -160,11 +177,14 @@ def search_column(
         else:
             n_more, reach = open_groups(node, search, rules, slot, variant, reach)
         n_opened += n_more
-    if n_opened == 0:
-        return best
+    return n_opened
+
+
+@jit
+def search_cuts(node: Any, table: Any, search: Any, rules: Any, j: Any, slot: Any, best: Any) -> Any:
+    """The best cut of the opened bins, if it is better than ``best``."""
+    any_missing = not is_empty(search.missing[slot], node.total.size)
     exact = table.first_code[j, BINS] <= BINS  # bins of one code each
-    if not exact:
-        fill_fine(node, table, target, search, rules, j, n_opened)
     for variant in range(2 if any_missing else 1):
         if node.two:
             best = search_opened_of_two(node, search, j, slot, variant, any_missing, exact, best)
@@ -179,8 +199,9 @@ def open_groups(node: Any, search: Any, rules: Any, slot: Any, variant: Any, rea
     sums, missing, edges = search.histogram[slot], search.missing[slot], search.edges[slot]
     total, left, corner, f, criterion = node.total, search.left, search.corner, search.f, rules.criterion
     n_opened = 0
+    last = search.n_bins[slot] - 1
     for group in range(GROUPS):
-        lo, hi = group * WIDTH, min((group + 1) * WIDTH, BINS - 1)
+        lo, hi = min(group * WIDTH, last), min((group + 1) * WIDTH, last)
         if is_flat(sums, lo, hi, left.size):
             continue
         least = reach - 1e-10 * (abs(reach) + float(node.weight))
@@ -299,7 +320,7 @@ def search_opened(
     total, left, inside, f, criterion = node.total, search.left, search.corner, search.f, rules.criterion
     fine, fine_codes, size = search.fine, search.fine_codes, left.size
     lower = np.int64(0)
-    for b in range(1, BINS):
+    for b in range(1, search.n_bins[slot]):
         if not opened[b]:
             lower = lower if is_flat(sums, b - 1, b, size) else np.int64(b if exact else -1)
             continue
@@ -341,7 +362,7 @@ def search_opened_of_two(
         missing_a, missing_b = np.uint64(missing[0]), np.uint64(missing[1])
     highest, at = np.nextafter(best.score, -np.inf), np.int64(-1)  # a tie may still come first
     best_a, best_b = missing_a, missing_b
-    for b in range(1, BINS):
+    for b in range(1, search.n_bins[slot]):
         if not opened[b]:
             continue
         one, two = missing_a + np.uint64(sums[b - 1, 0]), missing_b + np.uint64(sums[b - 1, 1])
@@ -369,7 +390,9 @@ def search_opened_of_two(
 
 
 @jit
-def search_categories(node: Any, table: Any, target: Any, search: Any, rules: Any, j: Any, slot: Any, best: Any) -> Any:
+def search_categories(
+    node: Any, table: Any, target: Any, search: Any, rules: Any, j: Any, slot: Any, reach: Any, best: Any
+) -> Any:
     """Statistics per category, from the histogram or, if there are too many for it, from sorting; then the sets."""
     histogram, held, categories, gone = search.histogram[slot], search.held, search.categories, search.corner
     size, k = search.left.size, np.int64(0)
@@ -382,7 +405,7 @@ def search_categories(node: Any, table: Any, target: Any, search: Any, rules: An
                 k += 1
         for c in range(size):
             gone[c] = histogram[0, c]
-        return search_sets(node, search, rules, j, k, best)
+        return search_sets(node, search, rules, j, k, reach, best)
     n, codes, rows, y, weight = node.hi - node.lo, table.codes[j], node.rows, target.y, search.weight
     words = search.words
     for i in range(n):
@@ -403,4 +426,4 @@ def search_categories(node: Any, table: Any, target: Any, search: Any, rules: An
             last = code
             k += 1
         add(held[k - 1], y[r], weight[r], node.shift, regression)
-    return search_sets(node, search, rules, j, k, best)
+    return search_sets(node, search, rules, j, k, reach, best)

@@ -48,16 +48,21 @@ def root_key(seed: Any, tree: Any) -> Any:
 
 
 @jit
+def poisson_count(key: Any, row_id: Any) -> Any:
+    draw = np.uint32(mix(key, row_id) >> S32)
+    passed = np.uint8(0)
+    for step in STEPS:
+        passed += np.uint8(draw >= np.uint32(step))
+    return passed
+
+
+@jit
 def draw_counts(seed: Any, tree: Any, bootstrap: Any, row_ids: Any, counts: Any) -> None:
     """Fill ``counts`` with how often each row is in the bag of ``tree``."""
     key = mix(mix(seed, np.uint64(tree)), BAG)
     if bootstrap == POISSON:
         for i in range(row_ids.size):
-            draw = np.uint32(mix(key, row_ids[i]) >> S32)
-            passed = np.uint8(0)
-            for step in STEPS:
-                passed += np.uint8(draw >= np.uint32(step))
-            counts[i] = passed
+            counts[i] = poisson_count(key, row_ids[i])
     elif bootstrap == MULTINOMIAL:
         counts[:] = 0
         n = np.uint64(row_ids.size)

@@ -2,36 +2,171 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from lazyforest.engine.layout import BINS, entry
+from lazyforest.engine.bootstrap import GOLDEN
+from lazyforest.engine.layout import BINS, ROW, Array, entry, jit
+from lazyforest.engine.sorting import sort_order
+
+FEW = 256  # distinct values up to here are looked up in a table, more are sorted
+SLOTS = 1024
+TO_SLOT = np.uint64(54)
+SIGN, MOST = np.uint64(1 << 63), np.uint64(0x7FF0 << 48)  # of a float64; above MOST, without its sign, it is NaN
+DIGITS, BITS, DIGIT = 6, np.uint64(11), np.uint64(2047)
+
+
+class Ranking(NamedTuple):
+    """Buffers for ranking columns of so many rows."""
+
+    values: Array  # (rows,) the distinct numbers of the last column, ascending
+    few: Array  # (FEW,) the same, in order of appearance
+    ranks: Array  # (FEW,)
+    order: Array  # (FEW,)
+    slots: Array  # (SLOTS,) 1 + number of a distinct value, or 0
+    keys: Array  # (2, rows) what sorts like the numbers
+    rows: Array  # (2, rows) which row a key is of
+    places: Array  # (DIGITS, 2048)
+    bins: Array  # (rows + 2,) the bin of each code
+
+
+def new_ranking(n: int) -> Ranking:
+    return Ranking(
+        values=np.empty(n),
+        few=np.empty(FEW),
+        ranks=np.empty(FEW, dtype=np.int64),
+        order=np.empty(FEW, dtype=np.int64),
+        slots=np.empty(SLOTS, dtype=np.uint16),
+        keys=np.empty((2, n), dtype=np.uint64),
+        rows=np.empty((2, n), dtype=ROW),
+        places=np.empty((DIGITS, int(DIGIT) + 1), dtype=np.int64),
+        bins=np.empty(n + 2, dtype=np.int64),
+    )
 
 
 @entry
-def rank_numbers(x: Any, order: Any, codes: Any, values: Any) -> Any:
-    """Codes 1, 2... of the distinct numbers in ``x`` (0: NaN), given its ascending order with NaN at the end.
+def encode_numbers(
+    x: Any, bits: Any, codes: Any, coarse: Any, first: Any, first_code: Any, values: Any, counts: Any, ranking: Any
+) -> None:
+    """Columns of numbers, the rows of ``x``, become columns ``first`` and on of the table.
 
-    Writes the distinct numbers to ``values``; returns how many there are.
+    Writes their distinct numbers to ``values``, one column after the other, and how many these are to ``counts``.
     """
-    count = 0
-    for i in range(order.size):
-        v = x[order[i]]
-        if np.isnan(v):
-            codes[order[i]] = 0
-            continue
-        if count == 0 or v != values[count - 1]:
-            values[count] = v
-            count += 1
-        codes[order[i]] = count
+    used = 0
+    for k in range(x.shape[0]):
+        j = first + k
+        counts[k] = rank(x[k], bits[k], codes[j], ranking)
+        for i in range(counts[k]):
+            values[used + i] = ranking.values[i]
+        used += counts[k]
+        bin_column(codes[j], counts[k], ranking.bins, first_code[j], coarse, j)
+
+
+@entry
+def rank_numbers(x: Any, bits: Any, codes: Any, ranking: Any) -> Any:
+    """``rank`` for callers outside the engine."""
+    return rank(x, bits, codes, ranking)
+
+
+@entry
+def bin_codes(codes: Any, n_values: Any, bins: Any, first_code: Any, coarse: Any, j: Any) -> None:
+    """``bin_column`` for callers outside the engine."""
+    bin_column(codes, n_values, bins, first_code, coarse, j)
+
+
+@jit
+def rank(x: Any, bits: Any, codes: Any, ranking: Any) -> Any:
+    """Codes 1, 2... of the distinct numbers in ``x`` (0: NaN), whose bits are ``bits``.
+
+    Writes the distinct numbers to ``ranking.values``; returns how many there are.
+    """
+    count = rank_few(x, bits, codes, ranking.few, ranking.slots)
+    if count > FEW:
+        return rank_many(x, bits, codes, ranking.keys, ranking.rows, ranking.places, ranking.values)
+    sort_order(ranking.few, ranking.order, ranking.ranks, count)
+    for rank in range(count):
+        ranking.values[rank] = ranking.few[ranking.order[rank]]
+        ranking.ranks[ranking.order[rank]] = rank + 1
+    for i in range(x.size):
+        if codes[i] > 0:
+            codes[i] = ranking.ranks[codes[i] - 1]
     return count
 
 
-@entry
-def bin_codes(codes: Any, n_values: Any, rows: Any, first_code: Any, coarse: Any) -> None:
-    """Bins of about equally many rows, or one per code while there are at most 255; ``rows`` is a buffer."""
-    bins = rows[: n_values + 1]  # first the number of rows of each code, then its bin
+@jit
+def rank_few(x: Any, bits: Any, codes: Any, few: Any, slots: Any) -> Any:
+    """Codes in order of appearance; returns how many distinct numbers there are, or FEW + 1 for more than FEW."""
+    slots[:] = 0
+    count = 0
+    for i in range(x.size):
+        word = bits[i] if bits[i] != SIGN else np.uint64(0)  # zero is one number, whatever its sign
+        if (word & ~SIGN) > MOST:
+            codes[i] = 0
+            continue
+        at = (word * GOLDEN) >> TO_SLOT
+        while slots[at] > 0 and few[np.int64(slots[at]) - 1] != x[i]:
+            at = (at + np.uint64(1)) & np.uint64(SLOTS - 1)
+        if slots[at] == 0:
+            if count == FEW:
+                return FEW + 1
+            few[count] = x[i] + 0.0
+            count += 1
+            slots[at] = count
+        codes[i] = slots[at]
+    return count
+
+
+@jit
+def rank_many(x: Any, bits: Any, codes: Any, keys: Any, rows: Any, places: Any, values: Any) -> Any:
+    """By a counting sort per digit of eleven bits, lowest first; digits that all numbers share are skipped."""
+    n = np.int64(0)
+    places[:] = 0
+    for i in range(x.size):
+        word = bits[i] if bits[i] != SIGN else np.uint64(0)
+        if (word & ~SIGN) > MOST:
+            codes[i] = 0
+            continue
+        key = ~word if word & SIGN else word | SIGN
+        keys[0, n], rows[0, n] = key, i
+        n += 1
+        for digit in range(DIGITS):
+            places[digit, (key >> (np.uint64(digit) * BITS)) & DIGIT] += 1
+    side = 0
+    for digit in range(DIGITS):
+        shift = np.uint64(digit) * BITS
+        if places[digit, (keys[side, 0] >> shift) & DIGIT] < n:
+            sort_digit(keys[side], rows[side], keys[1 - side], rows[1 - side], n, shift, places[digit])
+            side = 1 - side
+    count = 0
+    for i in range(n):
+        r = rows[side, i]
+        if i == 0 or keys[side, i] != keys[side, i - 1]:
+            values[count] = x[r] + 0.0
+            count += 1
+        codes[r] = count
+    return count
+
+
+@jit
+def sort_digit(keys: Any, rows: Any, out_keys: Any, out_rows: Any, n: Any, shift: Any, places: Any) -> None:
+    """``places`` comes with how often each digit occurs."""
+    below = 0
+    for k in range(places.size):
+        here = places[k]
+        places[k] = below
+        below += here
+    for i in range(n):
+        digit = (keys[i] >> shift) & DIGIT
+        at = places[digit]
+        places[digit] = at + 1
+        out_keys[at], out_rows[at] = keys[i], rows[i]
+
+
+@jit
+def bin_column(codes: Any, n_values: Any, buffer: Any, first_code: Any, coarse: Any, j: Any) -> None:
+    """Bins of about equally many rows, or one per code while there are at most 255."""
+    bins = buffer[: n_values + 1]  # first the number of rows of each code, then its bin
     if n_values < BINS:
         for code in range(n_values + 1):
             bins[code] = code
@@ -52,4 +187,4 @@ def bin_codes(codes: Any, n_values: Any, rows: Any, first_code: Any, coarse: Any
             b += 1
     first_code[b:] = n_values + 1
     for i in range(codes.size):
-        coarse[i] = bins[codes[i]]
+        coarse[i, j] = bins[codes[i]]

@@ -14,16 +14,21 @@ import numpy as np
 from lazyforest.engine.bins import search_large
 from lazyforest.engine.bootstrap import CHILD, draw_counts, mix, root_key
 from lazyforest.engine.counts import x_log2_x_table
+from lazyforest.engine.lanes import Lanes, draw_lanes, leave_lane, new_lanes, next_lane
 from lazyforest.engine.layout import (
     BATCHED,
     BINS,
     BLOCK,
+    COSTS,
     EAGER,
     ENTROPY,
     LAZY,
+    NODES,
     ROW,
+    ROWS_SCANNED,
     SOFT_UNIT,
     SQUARED_ERROR,
+    STACK_WORDS,
     WEIGHTS,
     Array,
     Rules,
@@ -48,8 +53,6 @@ from lazyforest.engine.record import (
     trimmed,
 )
 
-NODES, ROWS_SCANNED, STACK_WORDS, COSTS = range(4)  # what an exploration counts
-
 
 class Frame(NamedTuple):
     """A node to be opened: rows[lo:hi], queries[q_lo:q_hi]."""
@@ -61,6 +64,7 @@ class Frame(NamedTuple):
     depth: int
     parent: int  # 2 * number in the record + side
     words: int  # row indices that the listing holds when it enters the node
+    listed: int  # so many columns have lists, inside a block
     key: np.uint64
 
 
@@ -74,7 +78,7 @@ class Bag(NamedTuple):
     queries: Array  # (queries,) their numbers, parted likewise
     spare_queries: Array
     member: Array  # (codes,) bool: the set of the condition being applied
-    stack: Array  # (depth + 2, 7): frames but for their keys
+    stack: Array  # (depth + 2, 8): frames but for their keys
     keys: Array  # (depth + 2,)
     block: Array  # (2,): the sorted lists hold rows[block[0]:block[1]]
     size: Array  # (1,): how many rows have a weight
@@ -94,10 +98,11 @@ class Task(NamedTuple):
     search: Search
     small: Small
     bag: Bag
+    lanes: Lanes
 
 
-def new_task(table: Table, target: Target, rules: Rules, X: Array, columns: Array) -> Task:
-    """Buffers for exploring trees that may use ``columns`` (ascending)."""
+def new_task(table: Table, target: Target, rules: Rules, X: Array, columns: Array, side_by_side: int = 1) -> Task:
+    """Buffers for exploring trees that may use ``columns`` (ascending), so many trees at a time."""
     n = table.codes.shape[1]
     heaviest = int(target.weight.max(initial=0))
     most = max(13 * int(target.weight.sum()), n * heaviest)  # a Poisson count never passes 13, another never n
@@ -113,7 +118,7 @@ def new_task(table: Table, target: Target, rules: Rules, X: Array, columns: Arra
         queries=np.empty(len(X), dtype=ROW),
         spare_queries=np.empty(len(X), dtype=ROW),
         member=np.zeros(int(table.first_code[:, BINS].max(initial=1)), dtype=np.bool_),
-        stack=np.empty((depth, 7), dtype=np.int64),
+        stack=np.empty((depth, 8), dtype=np.int64),
         keys=np.empty(depth, dtype=np.uint64),
         block=np.zeros(2, dtype=np.int64),
         size=np.zeros(1, dtype=np.int64),
@@ -125,7 +130,9 @@ def new_task(table: Table, target: Target, rules: Rules, X: Array, columns: Arra
     table, target, X = Table(*map(frozen, table)), Target(*map(frozen, target)), frozen(X)
     f = frozen(x_log2_x_table(2 * int(target.weight.sum())))
     search = new_search(table, target, weight, f, frozen(columns))
-    return Task(table, target, rules, X, search, new_small(table, target, weight, listed), bag)
+    small = new_small(table, target, weight, listed)
+    lanes = new_lanes(table, target, rules, len(X), columns, side_by_side)
+    return Task(table, target, rules, X, search, small, bag, lanes)
 
 
 @jit
@@ -221,7 +228,7 @@ def weigh_bag(counts: Any, row_weight: Any, weight: Any, drawn: Any) -> Any:
 def push(bag: Any, top: Any, frame: Any) -> Any:
     row = bag.stack[top]
     row[0], row[1], row[2], row[3] = frame.lo, frame.hi, frame.q_lo, frame.q_hi
-    row[4], row[5], row[6] = frame.depth, frame.parent, frame.words
+    row[4], row[5], row[6], row[7] = frame.depth, frame.parent, frame.words, frame.listed
     bag.keys[top] = frame.key
     return top + 1
 
@@ -229,7 +236,7 @@ def push(bag: Any, top: Any, frame: Any) -> Any:
 @inlined
 def pop(bag: Any, top: Any) -> Any:
     row = bag.stack[top]
-    return Frame(row[0], row[1], row[2], row[3], row[4], row[5], row[6], bag.keys[top])
+    return Frame(row[0], row[1], row[2], row[3], row[4], row[5], row[6], row[7], bag.keys[top])
 
 
 @inlined
@@ -237,7 +244,7 @@ def enter(bag: Any, small: Any, frame: Any) -> Any:
     """The node of a frame: its rows are those of ``bag.rows`` or, inside a block, those of its lists."""
     rows, lo, none = bag.rows, frame.lo, np.int64(0)
     if bag.block[0] <= frame.lo < bag.block[1]:
-        unordered, row, start = small.lists[small.lists.shape[0] - 1], small.row, bag.block[0]
+        unordered, row, start = small.unordered, small.row, bag.block[0]
         rows, lo = bag.spare, none
         for i in range(frame.lo, frame.hi):
             rows[i - frame.lo] = row[unordered[i - start]]
@@ -257,9 +264,11 @@ def choose(table: Any, target: Any, rules: Any, search: Any, small: Any, block: 
     n = frame.hi - frame.lo
     if n > BLOCK:
         return search_large(node, table, target, search, rules)
-    listed = small.lists.shape[0] > 1
-    if not block[0] <= frame.lo < block[1]:
-        open_block(node, table, target, search, small)
+    listed = small.lists.shape[0] == table.codes.shape[0]
+    if block[0] <= frame.lo < block[1]:
+        small.listed[0] = frame.listed
+    else:
+        open_block(node, target, search, small)
         if listed:
             block[0], block[1] = frame.lo, frame.hi
     at = frame.lo - block[0] if listed else np.int64(0)
@@ -305,14 +314,15 @@ def go_down(
     both, bag_rows = algorithm == EAGER, bag.size[0]
     want_left, want_right = both or q_mid > frame.q_lo, both or frame.q_hi > q_mid
     mid = part(table.codes[condition.column], columns, small, bag, frame, condition, want_right)
-    parent, depth = 2 * at, frame.depth + 1
+    parent, depth, listed = 2 * at, frame.depth + 1, small.listed[0]
     if want_right:
         words = words_below(algorithm, frame, bag_rows, frame.hi - mid)
         key = mix(frame.key, CHILD + np.uint64(1))
-        top = push(bag, top, Frame(mid, frame.hi, q_mid, frame.q_hi, depth, parent + 1, words, key))
+        top = push(bag, top, Frame(mid, frame.hi, q_mid, frame.q_hi, depth, parent + 1, words, listed, key))
     if want_left:
         words = words_below(algorithm, frame, bag_rows, mid - frame.lo)
-        top = push(bag, top, Frame(frame.lo, mid, frame.q_lo, q_mid, depth, parent, words, mix(frame.key, CHILD)))
+        key = mix(frame.key, CHILD)
+        top = push(bag, top, Frame(frame.lo, mid, frame.q_lo, q_mid, depth, parent, words, listed, key))
     return top
 
 
@@ -324,7 +334,16 @@ def start(algorithm: Any, bag: Any, key: Any, group: Any) -> Any:
     bag.block[0] = bag.block[1] = 0
     q_lo, q_hi = (group, group + 1) if algorithm == LAZY else (0, queries if algorithm == BATCHED else 0)
     words = n + (queries if algorithm == BATCHED else 0)
-    return push(bag, 0, Frame(0, n, q_lo, q_hi, 0, -1, words, key))
+    return push(bag, 0, Frame(0, n, q_lo, q_hi, 0, -1, words, 0, key))
+
+
+@inlined
+def start_lane(lanes: Any, lane: Any, bag: Any, weight: Any) -> Any:
+    """Put the node that a lane has come to on the stack."""
+    n = leave_lane(lanes, lane, bag.rows, weight)
+    bag.size[0] = lanes.bag[lane]
+    bag.block[0] = bag.block[1] = 0
+    return push(bag, 0, Frame(0, n, 0, 1, lanes.depth[lane], -1, lanes.words[lane], 0, lanes.keys[lane]))
 
 
 @entry
@@ -336,6 +355,7 @@ def explore_trees(
     search: Any,
     small: Any,
     bag: Any,
+    lanes: Any,
     first: Any,
     last: Any,
     votes: Any,
@@ -345,15 +365,23 @@ def explore_trees(
     algorithm, criterion, costs, member, vote = rules.algorithm, rules.criterion, bag.costs, bag.member, bag.vote
     recording = record.keys.size > 0
     groups = max(X.shape[0], 1) if algorithm == LAZY else 1
+    side_by_side = lanes.state.size > 0
+    if side_by_side:
+        bag.queries[0], bag.least[0] = 0, 0.0
+        draw_lanes(target, rules, search.f, first, last, lanes)
     for turn in range((last - first) * groups):
         tree, group = first + turn // groups, turn % groups
-        if group == 0:
-            draw_counts(rules.seed, tree, rules.bootstrap, target.row_ids, bag.counts)
-            bag.size[0], total = weigh_bag(bag.counts, target.weight, search.weight, bag.drawn)
-            bag.least[0] = rules.min_weight_fraction_leaf * float(total)
-            for q in range(X.shape[0]):
-                bag.queries[q] = q
-        top = start(algorithm, bag, root_key(rules.seed, tree), group)
+        if side_by_side:
+            lane = next_lane(table, target, rules, X, search, bag, lanes)
+            top = start_lane(lanes, lane, bag, search.weight)
+        else:
+            if group == 0:
+                draw_counts(rules.seed, tree, rules.bootstrap, target.row_ids, bag.counts)
+                bag.size[0], total = weigh_bag(bag.counts, target.weight, search.weight, bag.drawn)
+                bag.least[0] = rules.min_weight_fraction_leaf * float(total)
+                for q in range(X.shape[0]):
+                    bag.queries[q] = q
+            top = start(algorithm, bag, root_key(rules.seed, tree), group)
         while top > 0:
             top -= 1
             frame = pop(bag, top)

@@ -30,6 +30,7 @@ WEIGHTS = (np.uint32, np.int64)
 ENTROPY, GINI, SQUARED_ERROR = 0, 1, 2
 EAGER, LAZY, BATCHED = 0, 1, 2
 POISSON, MULTINOMIAL, EVERY_ROW_ONCE = 0, 1, 2
+NODES, ROWS_SCANNED, STACK_WORDS, COSTS = range(4)  # what an exploration counts
 
 # At this many rows a node's columns are sorted once and its whole subtree works on the sorted lists.
 BLOCK = 128
@@ -41,6 +42,7 @@ LOCAL, SHIFT = 0xFFFF, 16
 HISTOGRAM_COLUMNS = 32
 
 MIN_GAIN = 1e-10
+PERFECT = 0.0  # no score by entropy is higher: both sides are pure. Ties go to the lowest column.
 SOFT_UNIT = 2.0**40
 NODE_WORDS = 4
 

@@ -1,7 +1,7 @@
 """The best condition of a small node, along its rows sorted by each column.
 
-A small node is copied into a block and every column sorted, once; the lists of its whole subtree come from parting
-these. Where a node looks at few columns only, these are sorted when needed instead.
+A small node is copied into a block and its columns sorted when first looked at; the lists of its whole subtree come
+from parting these. Where a node looks at few columns only, these are sorted anew instead.
 """
 
 from __future__ import annotations
@@ -11,11 +11,27 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from lazyforest.engine.counts import score
-from lazyforest.engine.layout import BINS, BLOCK, LOCAL, ROW, SHIFT, SQUARED_ERROR, Array, Table, Target, inlined, jit
+from lazyforest.engine.layout import (
+    BINS,
+    BLOCK,
+    ENTROPY,
+    LOCAL,
+    PERFECT,
+    ROW,
+    SHIFT,
+    SQUARED_ERROR,
+    Array,
+    Table,
+    Target,
+    inlined,
+    jit,
+)
 from lazyforest.engine.nodes import NUMBER, Best, add, comes_first, copy, inspect, is_light, no_condition
 from lazyforest.engine.sets import search_sets
 from lazyforest.engine.sorting import sort_words
-from lazyforest.engine.two import collect_two, score_two
+from lazyforest.engine.two import SLACK, collect_two, score_two
+
+LONG, STRETCH = 48, 12  # in a list longer than that, the cuts of so many rows are bounded together
 
 
 class Small(NamedTuple):
@@ -24,7 +40,9 @@ class Small(NamedTuple):
     row: Array  # (BLOCK,) their numbers in the table
     weight: Array  # (BLOCK,)
     y: Array  # (BLOCK,)
-    lists: Array  # (columns + 1, BLOCK) words, ascending; the last list has no order
+    unordered: Array  # (BLOCK,) local row numbers, parted as the exploration goes
+    lists: Array  # (columns, BLOCK) words, ascending, parted likewise; or a single one
+    listed: Array  # (1,): so many of the columns have lists at this node
     spare: Array  # (BLOCK,)
     valid: Array  # (BLOCK,) which side a row goes to
 
@@ -35,7 +53,9 @@ def new_small(table: Table, target: Target, weight: Array, listed: bool) -> Smal
         row=np.empty(BLOCK, dtype=ROW),
         weight=np.empty(BLOCK, dtype=weight.dtype),
         y=np.empty(BLOCK, dtype=target.y.dtype),
-        lists=np.empty((m + 1 if listed else 1, BLOCK), dtype=np.uint32),
+        unordered=np.empty(BLOCK, dtype=np.uint32),
+        lists=np.empty((m if listed else 1, BLOCK), dtype=np.uint32),
+        listed=np.zeros(1, dtype=np.int64),
         spare=np.empty(BLOCK, dtype=np.uint32),
         valid=np.empty(BLOCK, dtype=np.bool_),
     )
@@ -43,14 +63,21 @@ def new_small(table: Table, target: Target, weight: Array, listed: bool) -> Smal
 
 @inlined
 def search_small(node: Any, table: Any, search: Any, small: Any, rules: Any, listed: Any, lo: Any, hi: Any) -> Any:
-    """Along lists[column, lo:hi], the node's rows in the order of each column (sorted now unless ``listed``)."""
+    """Along lists[column, lo:hi], the node's rows in the order of each column."""
     count = inspect(node, table, search, rules)
     best = no_condition(node, rules, search.f)
+    columns, everything = search.columns, search.columns.size
     for i in range(count):
         j = search.inspected[i]
+        if best.score >= PERFECT and rules.criterion == ENTROPY:
+            break
         if not listed:
-            most = table.first_code[j, BINS]
-            sort_column(table.codes[j], most, search.words, search.spare, search.places, small.row, small.lists[0], hi)
+            sort_column(table.codes[j], table.first_code[j, BINS], search, small, small.lists[0], lo, hi)
+        else:
+            for k in range(small.listed[0], everything if count < everything else i + 1):
+                c = columns[k]
+                sort_column(table.codes[c], table.first_code[c, BINS], search, small, small.lists[c], lo, hi)
+                small.listed[0] = k + 1
         words = small.lists[j if listed else 0]
         if (words[lo] >> SHIFT) == (words[hi - 1] >> SHIFT):
             continue
@@ -59,7 +86,7 @@ def search_small(node: Any, table: Any, search: Any, small: Any, rules: Any, lis
                 k = collect_categories_of_two(table.codes[j], search, small, words, lo, hi)
             else:
                 k = collect_categories(node, table, search, small, rules, words, j, lo, hi)
-            best = search_sets(node, search, rules, j, k, best)
+            best = search_sets(node, search, rules, j, k, best.score, best)
         elif node.two and (words[lo] >> SHIFT) > 0:
             best = search_list_of_two(node, table, search, small, words, j, lo, hi, best)
         else:
@@ -68,35 +95,30 @@ def search_small(node: Any, table: Any, search: Any, small: Any, rules: Any, lis
 
 
 @inlined
-def open_block(node: Any, table: Any, target: Any, search: Any, small: Any) -> None:
-    """Copy what the rows of a small node weigh and, where lists are kept, sort every column."""
-    n = node.hi - node.lo
-    row, weight, y, lists, columns = small.row, small.weight, small.y, small.lists, search.columns
-    for i in range(n):
+def open_block(node: Any, target: Any, search: Any, small: Any) -> None:
+    """Copy what the rows of a small node weigh."""
+    row, weight, y, unordered = small.row, small.weight, small.y, small.unordered
+    for i in range(node.hi - node.lo):
         r = node.rows[node.lo + i]
-        row[i], weight[i], y[i] = r, search.weight[r], target.y[r]
-    if lists.shape[0] > 1:
-        for k in range(columns.size):
-            j = columns[k]
-            most = table.first_code[j, BINS]
-            sort_column(table.codes[j], most, search.words, search.spare, search.places, row, lists[j], n)
-        for i in range(n):
-            lists[lists.shape[0] - 1, i] = i
+        row[i], weight[i], y[i], unordered[i] = r, search.weight[r], target.y[r], i
+    small.listed[0] = 0
 
 
 @jit
-def sort_column(codes: Any, most: Any, words: Any, spare: Any, places: Any, row: Any, out: Any, n: Any) -> None:
-    """Write a list: the block's rows in the order of a column. Codes are counted anew: 0 missing, 1, 2..."""
+def sort_column(codes: Any, most: Any, search: Any, small: Any, out: Any, lo: Any, hi: Any) -> None:
+    """Write a list: the block's rows lo to hi in the order of a column. Codes are counted anew: 0 missing, 1, 2..."""
+    words, row, unordered, n = search.words, small.row, small.unordered, hi - lo
     for i in range(n):
-        words[i] = (np.uint64(codes[row[i]]) << np.uint64(SHIFT)) | np.uint64(i)
-    sort_words(words, spare, places, n, np.uint64(SHIFT), most)
+        local = unordered[lo + i]
+        words[i] = (np.uint64(codes[row[local]]) << np.uint64(SHIFT)) | np.uint64(local)
+    sort_words(words, search.spare, search.places, n, np.uint64(SHIFT), most)
     last, dense = np.uint64(0), np.uint32(0)
     for i in range(n):
         code = words[i] >> np.uint64(SHIFT)
         if code != last:
             last = code
             dense += np.uint32(1)
-        out[i] = (dense << np.uint32(SHIFT)) | np.uint32(words[i] & np.uint64(LOCAL))
+        out[lo + i] = (dense << np.uint32(SHIFT)) | np.uint32(words[i] & np.uint64(LOCAL))
 
 
 @jit
@@ -123,21 +145,37 @@ def search_list_of_two(
 def scan_list_of_two(
     words: Any, lo: Any, hi: Any, weight: Any, y: Any, total_a: Any, total_b: Any, f: Any, highest: Any
 ) -> Any:
-    """The first cut with the highest score above ``highest``, or -1, and its left side."""
+    """The first cut with the highest score above ``highest``, or -1, and its left side.
+
+    A stretch of a long list is looked into only if the counts at its ends allow a cut as good: half as many scores.
+    """
     at, best_a, best_b = np.int64(-1), np.uint64(0), np.uint64(0)
     a, b = np.uint64(0), np.uint64(0)
-    last = words[lo] >> SHIFT
-    for i in range(lo, hi):
-        word = words[i]
-        if (word >> SHIFT) != last:
-            last = word >> SHIFT
-            new = score_two(a, b, total_a, total_b, f)
-            if new > highest:
-                highest, at, best_a, best_b = new, np.int64(i), a, b
-        local = word & LOCAL
-        w, c = np.uint64(weight[local]), np.uint64(y[local])
-        b += w * c
-        a += w * (np.uint64(1) - c)
+    start, slack = -np.inf, SLACK * float(total_a + total_b)
+    step = STRETCH if hi - lo > LONG else hi - lo
+    for first in range(lo, hi, step):
+        last = min(first + step, hi)
+        c, d, stop, bound = a, b, start, np.inf
+        if step == STRETCH:
+            for i in range(first, last):
+                local = words[i] & LOCAL
+                w, second = np.uint64(weight[local]), np.uint64(y[local])
+                d += w * second
+                c += w * (np.uint64(1) - second)
+            stop = score_two(c, d, total_a, total_b, f)
+            bound = max(start, stop, score_two(a, d, total_a, total_b, f), score_two(c, b, total_a, total_b, f))
+        if bound > highest - slack - SLACK * abs(highest):
+            for i in range(first, last):
+                word = words[i]
+                if i > lo and (word >> SHIFT) != (words[i - 1] >> SHIFT):
+                    new = score_two(a, b, total_a, total_b, f)
+                    if new > highest:
+                        highest, at, best_a, best_b = new, np.int64(i), a, b
+                local = word & LOCAL
+                w, second = np.uint64(weight[local]), np.uint64(y[local])
+                b += w * second
+                a += w * (np.uint64(1) - second)
+        a, b, start = c, d, stop
     return highest, at, best_a, best_b
 
 

@@ -58,6 +58,7 @@ class Search(NamedTuple):
     weight: Array  # (rows,) weight of each row in this bootstrap
     f: Array  # x log2 x
     histogram: Array  # (HISTOGRAM_COLUMNS, BINS, statistics): sums over the bins 1 to b
+    n_bins: Array  # (HISTOGRAM_COLUMNS,): how many of the bins the column has
     missing: Array  # (HISTOGRAM_COLUMNS, statistics)
     edges: Array  # (HISTOGRAM_COLUMNS, 2, groups + 1): scores of cuts between groups; missing rows invalid, or valid
     scores: Array  # (BINS,): scores of the cuts after each bin
@@ -97,6 +98,7 @@ def new_search(table: Table, target: Target, weight: Array, f: Array, columns: A
         weight=weight,
         f=f,
         histogram=np.empty((slots, BINS, kept), dtype=weight.dtype),
+        n_bins=np.empty(slots, dtype=np.int64),
         missing=np.empty((slots, statistics), dtype=np.int64),
         edges=np.empty((slots, 2, GROUPS + 1)),
         scores=np.empty(BINS),

@@ -103,15 +103,13 @@ def part_queries(queries: Any, lo: Any, hi: Any, spare: Any, X: Any, condition: 
 @jit
 def part_lists(small: Any, lo: Any, hi: Any, columns: Any, codes: Any, condition: Any, member: Any) -> Any:
     """Part every list of the block by the condition, each half in its order; returns the middle."""
-    lists, valid, row, spare = small.lists, small.valid, small.row, small.spare
-    last = lists.shape[0] - 1
+    lists, valid, row, spare, unordered = small.lists, small.valid, small.row, small.spare, small.unordered
     for i in range(lo, hi):
-        local = lists[last, i]
+        local = unordered[i]
         valid[local] = is_valid_code(condition, codes[row[local]], member)
-    mid = lo
-    for k in range(columns.size + 1):
-        mid = part_words(lists[columns[k] if k < columns.size else last], lo, hi, valid, spare)
-    return mid
+    for k in range(small.listed[0]):
+        part_words(lists[columns[k]], lo, hi, valid, spare)
+    return part_words(unordered, lo, hi, valid, spare)
 
 
 @jit

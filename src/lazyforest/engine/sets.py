@@ -10,14 +10,17 @@ from lazyforest.engine.counts import score
 from lazyforest.engine.layout import SQUARED_ERROR, jit
 from lazyforest.engine.nodes import Best, is_empty, is_light
 from lazyforest.engine.sorting import sort_order
-from lazyforest.engine.two import scan_sets_of_two, sort_by_share
+from lazyforest.engine.two import scan_sets_of_two, sets_may_win, sort_by_share
 
 
 @jit
-def search_sets(node: Any, search: Any, rules: Any, j: Any, k: Any, best: Any) -> Any:
-    """The best set among the k categories in ``search.categories``; ``search.corner`` holds the missing rows."""
+def search_sets(node: Any, search: Any, rules: Any, j: Any, k: Any, reach: Any, best: Any) -> Any:
+    """The best set among the k categories in ``search.categories``; ``search.corner`` holds the missing rows.
+
+    ``reach`` is a score known to be had.
+    """
     if node.two:
-        return search_prefixes_of_two(node, search, j, k, best)
+        return search_prefixes_of_two(node, search, j, k, max(reach, best.score), best)
     if rules.criterion == SQUARED_ERROR:
         return search_prefixes(node, search, rules, j, k, np.int64(-1), best)
     present, last = 0, np.int64(0)
@@ -76,13 +79,16 @@ def search_prefixes(node: Any, search: Any, rules: Any, j: Any, k: Any, c: Any, 
 
 
 @jit
-def search_prefixes_of_two(node: Any, search: Any, j: Any, k: Any, best: Any) -> Any:
-    """``search_prefixes`` for two classes, in the order by the second. Columns come in ascending order: no ties."""
+def search_prefixes_of_two(node: Any, search: Any, j: Any, k: Any, reach: Any, best: Any) -> Any:
+    """``search_prefixes`` for two classes, in the order by the second."""
     held, order, missing, total = search.held, search.order, search.corner, node.total
+    if not sets_may_win(held, k, missing[0], missing[1], search.f, reach):
+        return best
     sort_by_share(held, k, search.means, order, search.spare_order)
     missing_a, missing_b = np.uint64(missing[0]), np.uint64(missing[1])
+    score = np.nextafter(best.score, -np.inf) if j < best.column else best.score  # a tie comes first, or not
     highest, length, with_missing, a, b = scan_sets_of_two(
-        held, order, k, missing_a, missing_b, np.uint64(total[0]), np.uint64(total[1]), search.f, best.score
+        held, order, k, missing_a, missing_b, np.uint64(total[0]), np.uint64(total[1]), search.f, score
     )
     if length == 0:
         return best

@@ -28,11 +28,13 @@ def sort_words(words: Any, spare: Any, places: Any, n: Any, shift: Any, most: An
         return
     digit = shift
     while most > 0:
-        places[:] = 0
+        used = min(most + 1, 256)
+        for k in range(used):
+            places[k] = 0
         for i in range(n):
             places[(words[i] >> digit) & DIGIT] += 1
         below = 0
-        for k in range(256):
+        for k in range(used):
             here = places[k]
             places[k] = below
             below += here

@@ -13,6 +13,7 @@ import numpy as np
 from lazyforest.engine.layout import BINS, GROUPS, LOCAL, SHIFT, jit
 from lazyforest.engine.sorting import sort_order
 
+SLACK = 1e-10  # per bit: far above the rounding of a score
 WIDTH = BINS // GROUPS  # bins of a group; group g has the edges g * WIDTH to (g + 1) * WIDTH
 
 
@@ -27,7 +28,7 @@ def score_two(a: Any, b: Any, total_a: Any, total_b: Any, f: Any) -> Any:
 def highest_edge(sums: Any, missing_a: Any, missing_b: Any, total_a: Any, total_b: Any, f: Any) -> Any:
     """The highest score of the cuts between groups of bins."""
     highest = -np.inf
-    for b in range(WIDTH, BINS, WIDTH):
+    for b in range(WIDTH, sums.shape[0], WIDTH):
         one, two = missing_a + np.uint64(sums[b, 0]), missing_b + np.uint64(sums[b, 1])
         highest = max(highest, score_two(one, two, total_a, total_b, f))
     return highest
@@ -38,21 +39,21 @@ def open_bins_of_two(
     sums: Any, missing_a: Any, missing_b: Any, total_a: Any, total_b: Any, f: Any, reach: Any, opened: Any
 ) -> Any:
     """Mark the bins that may hold, or border on, a cut as good as ``reach``; returns how many, and ``reach`` raised."""
-    n_opened, slack = 0, 1e-10 * float(total_a + total_b)
-    for lo in range(0, BINS, WIDTH):
-        hi = min(lo + WIDTH, BINS - 1)
+    n_opened, slack = 0, SLACK * float(total_a + total_b)
+    for lo in range(0, sums.shape[0] - 1, WIDTH):
+        hi = min(lo + WIDTH, sums.shape[0] - 1)
         a, b = missing_a + np.uint64(sums[lo, 0]), missing_b + np.uint64(sums[lo, 1])
         c, d = missing_a + np.uint64(sums[hi, 0]), missing_b + np.uint64(sums[hi, 1])
         if a == c and b == d:
             continue
         highest = max(score_two(a, b, total_a, total_b, f), score_two(c, d, total_a, total_b, f))
         highest = max(highest, score_two(a, d, total_a, total_b, f), score_two(c, b, total_a, total_b, f))
-        if highest < reach - slack - 1e-10 * abs(reach):
+        if highest < reach - slack - SLACK * abs(reach):
             continue
         for k in range(lo + 1, hi):
             c, d = missing_a + np.uint64(sums[k, 0]), missing_b + np.uint64(sums[k, 1])
             reach = max(reach, score_two(c, d, total_a, total_b, f))
-        least = reach - slack - 1e-10 * abs(reach)
+        least = reach - slack - SLACK * abs(reach)
         start = score_two(a, b, total_a, total_b, f)
         for k in range(lo + 1, hi + 1):
             c, d = missing_a + np.uint64(sums[k, 0]), missing_b + np.uint64(sums[k, 1])
@@ -108,6 +109,18 @@ def collect_two(words: Any, lo: Any, hi: Any, weight: Any, y: Any, held: Any, fi
         a += w * (1 - c)
     held[k, 0], held[k, 1] = a, b
     return k + 1
+
+
+@jit
+def sets_may_win(held: Any, k: Any, missing_a: Any, missing_b: Any, f: Any, reach: Any) -> Any:
+    """May a set of the k categories score as much as ``reach``? None beats all categories by themselves."""
+    a, b, total = np.uint64(missing_a), np.uint64(missing_b), missing_a + missing_b
+    bound = f[a] + f[b] - f[a + b]
+    for i in range(k):
+        a, b = np.uint64(held[i, 0]), np.uint64(held[i, 1])
+        bound += f[a] + f[b] - f[a + b]
+        total += held[i, 0] + held[i, 1]
+    return bound >= reach - SLACK * (float(total) + abs(reach))
 
 
 @jit

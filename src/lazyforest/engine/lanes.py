@@ -1,0 +1,570 @@
+"""Bootstraps side by side: the upper nodes on one query's path, in all trees at once.
+
+At the root every tree looks at the same rows, and further down the trees still look at much the same ones, for they
+follow the same query. So a row's counts in all trees (lanes) lie side by side and are added to histograms in one go:
+ten to fifteen times cheaper than tree by tree. A lane whose node has become small is handed over to the exploration
+of single trees.
+
+For two classes by entropy and all columns; other forests do without.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from lazyforest.engine.bins import fill_fine, open_column, search_categories, search_cuts
+from lazyforest.engine.bootstrap import BAG, CHILD, mix, poisson_count, root_key
+from lazyforest.engine.layout import (
+    BINS,
+    BLOCK,
+    EAGER,
+    ENTROPY,
+    GROUPS,
+    HISTOGRAM_COLUMNS,
+    LAZY,
+    MIN_GAIN,
+    MULTINOMIAL,
+    NODES,
+    POISSON,
+    ROW,
+    ROWS_SCANNED,
+    STACK_WORDS,
+    Array,
+    Rules,
+    Table,
+    Target,
+    inlined,
+    jit,
+)
+from lazyforest.engine.nodes import Best, Node
+from lazyforest.engine.partition import is_valid_code, is_valid_value, settle
+from lazyforest.engine.two import SLACK, WIDTH, score_two
+
+LANES = 128  # at most, and a multiple of VECTOR
+VECTOR = 32
+LEAST_ROWS = 1024  # of a table that is worth it
+ROOM = 1 << 24  # bytes of weights that are always had
+SMALL = BLOCK  # a node of so many rows is handed over
+WORTH = 8  # lanes are left when their nodes together hold fewer than so many times the rows that they share
+HEAVIEST = np.iinfo(np.uint8).max // 13  # a Poisson count is at most 13
+WALKING, DONE, GONE = 0, 1, 2
+FULL_BYTE = 255
+EVERYTHING = np.uint8(FULL_BYTE)  # in ``keep``: a mask
+ROWS, SORTED = range(2)
+
+
+class Lanes(NamedTuple):
+    """A lane is a tree's node on the path of the query."""
+
+    weight: Array  # (rows, lanes) uint8: of rows[i] at the lane's node
+    rows: Array  # (rows,) those that some lane has, ascending
+    place: Array  # (2,): how many ``rows``; the column that ``order`` is sorted by
+    state: Array  # (lanes,)
+    depth: Array  # (lanes,)
+    held: Array  # (lanes,) rows at the node
+    counter: Array  # (lanes,) uint8
+    bag: Array  # (lanes,) rows of the bootstrap
+    words: Array  # (lanes,) as in a frame
+    keys: Array  # (lanes,) as in a frame
+    total: Array  # (2, lanes)
+    histogram: Array  # (columns, BINS, 2, lanes): of numbers, sums over the bins 1 to b
+    missing: Array  # (columns, 2, lanes)
+    variants: Array  # (columns,) two where missing values may go to either side
+    reach: Array  # (lanes,) a score known to be had
+    edges: Array  # (columns, 2, groups + 1, lanes) scores of cuts between groups of bins
+    bounds: Array  # (lanes,)
+    may_win: Array  # (lanes,) groups of bins that may have a better cut, a bit each
+    score: Array  # (lanes,) of the best condition
+    best: Array  # (lanes, 6) the rest of it
+    left: Array  # (lanes, 2)
+    members: Array  # (lanes, BINS)
+    order: Array  # (rows,) positions in ``rows``, by the bins of a column
+    starts: Array  # (BINS + 1,) where each bin starts in ``order``
+    keep: Array  # (BINS, lanes) a mask: does the lane keep rows with this code?
+    lowest: Array  # (lanes,) the codes that it keeps, where a column has more than BINS
+    width: Array  # (lanes,)
+
+
+def count_lanes(table: Table, target: Target, rules: Rules, n_queries: int, n_columns: int) -> int:
+    """How many trees may go side by side: 1 where that does not apply, otherwise as many as a third of the table, or
+    ROOM, has bytes for.
+    """
+    n, m = table.coarse.shape
+    wide_sets = bool(np.any(table.is_category & (table.first_code[:, BINS] > BINS)))
+    applies = (
+        n_queries == 1
+        and n >= LEAST_ROWS
+        and (target.n_classes, rules.criterion) == (2, ENTROPY)
+        and rules.algorithm != EAGER
+        and rules.bootstrap != MULTINOMIAL
+        and rules.min_weight_fraction_leaf == 0.0
+        and rules.max_features >= n_columns
+        and target.weights_are_sizes
+        and int(target.weight.max(initial=0)) <= HEAVIEST
+        and not wide_sets
+    )
+    room = max(ROOM // n, m * (1 + table.codes.itemsize) // 3)
+    return int(np.clip(room // VECTOR * VECTOR, VECTOR, LANES)) if applies else 1
+
+
+def new_lanes(table: Table, target: Target, rules: Rules, n_queries: int, columns: Array, trees: int) -> Lanes:
+    """Room for ``trees`` side by side; none where that does not apply."""
+    n, m = table.coarse.shape
+    if not 1 < trees <= count_lanes(table, target, rules, n_queries, len(columns)):
+        n, m, trees = 0, 0, 0
+    lanes = -(-trees // VECTOR) * VECTOR
+    slots = min(m, HISTOGRAM_COLUMNS)
+    count = np.dtype(np.uint16 if table.codes.dtype == np.uint16 else np.uint32)
+    return Lanes(
+        weight=np.empty((n, lanes), dtype=np.uint8),
+        rows=np.empty(n, dtype=ROW),
+        place=np.zeros(2, dtype=np.int64),
+        state=np.full(lanes, GONE, dtype=np.int64),
+        depth=np.zeros(lanes, dtype=np.int64),
+        held=np.zeros(lanes, dtype=np.int64),
+        counter=np.zeros(lanes, dtype=np.uint8),
+        bag=np.zeros(lanes, dtype=np.int64),
+        words=np.zeros(lanes, dtype=np.int64),
+        keys=np.zeros(lanes, dtype=np.uint64),
+        total=np.zeros((2, lanes), dtype=np.int64),
+        histogram=np.empty((slots, BINS, 2, lanes), dtype=count),
+        missing=np.empty((slots, 2, lanes), dtype=count),
+        variants=np.empty(slots, dtype=np.int64),
+        reach=np.empty(lanes),
+        edges=np.empty((slots, 2, GROUPS + 1, lanes)),
+        bounds=np.empty(lanes),
+        may_win=np.empty(lanes, dtype=np.uint16),
+        score=np.empty(lanes),
+        best=np.empty((lanes, 6), dtype=np.int64),
+        left=np.empty((lanes, 2), dtype=np.int64),
+        members=np.empty((lanes, BINS), dtype=np.uint8),
+        order=np.empty(n, dtype=ROW),
+        starts=np.empty(BINS + 1, dtype=np.int64),
+        keep=np.empty((BINS, lanes), dtype=np.uint8),
+        lowest=np.empty(lanes, dtype=np.uint32),
+        width=np.empty(lanes, dtype=np.uint32),
+    )
+
+
+@inlined
+def draw_lanes(target: Any, rules: Any, f: Any, first: Any, last: Any, lanes: Any) -> None:
+    """The counts of every row in the trees first to last, and their roots."""
+    weight, keys, weighs, rows = lanes.weight, lanes.keys, lanes.words, lanes.rows
+    row_ids, row_weight, used = target.row_ids, target.weight, last - first
+    for lane in range(keys.size):
+        keys[lane] = mix(mix(rules.seed, np.uint64(first + lane)), BAG)
+        weighs[lane] = 0
+    for i in range(row_ids.size):
+        w, row = np.uint8(row_weight[i]), row_ids[i]
+        rows[i] = i
+        for lane in range(keys.size):
+            count = poisson_count(keys[lane], row) if rules.bootstrap == POISSON else np.uint8(1)
+            weight[i, lane] = count * w
+        for lane in range(used, keys.size):
+            weight[i, lane] = 0
+        for lane in range(keys.size):
+            weighs[lane] += weight[i, lane]
+    most = min(f.size, 1 << (8 * lanes.histogram.itemsize))
+    lanes.place[ROWS] = row_ids.size
+    compact(weight, rows, lanes.place, lanes.counter, lanes.held)
+    for lane in range(keys.size):
+        keys[lane] = root_key(rules.seed, first + lane)
+        lanes.state[lane] = GONE if lane >= used else WALKING if weighs[lane] < most else DONE
+        lanes.depth[lane], lanes.bag[lane] = 0, lanes.held[lane]
+        lanes.words[lane] = lanes.held[lane] + (1 if rules.algorithm != LAZY else 0)
+    stop_lanes(rules, lanes)
+
+
+@jit
+def compact(weight: Any, rows: Any, place: Any, counter: Any, held: Any) -> None:
+    """Forget the rows that no lane has; count those of each lane, in bytes as long as these hold."""
+    held[:] = 0
+    kept, last = np.int64(0), place[ROWS]
+    for start in range(0, last, FULL_BYTE):
+        counter[:] = 0
+        for i in range(start, min(start + FULL_BYTE, last)):
+            some = np.uint8(0)
+            here, there = weight[i], weight[kept]
+            for lane in range(counter.size):
+                some |= here[lane]
+                counter[lane] += np.uint8(here[lane] > 0)
+            if kept < i:
+                for lane in range(counter.size):
+                    there[lane] = here[lane]
+            rows[kept] = rows[i]
+            kept += some > 0
+        for lane in range(held.size):
+            held[lane] += counter[lane]
+    place[ROWS] = kept
+
+
+@jit
+def fill_lanes(
+    weight: Any, rows: Any, n: Any, coarse: Any, y: Any, columns: Any, first_code: Any, histogram: Any
+) -> None:
+    """Add the rows to a bin of every column, in all lanes."""
+    for slot in range(columns.size):
+        histogram[slot, : min(first_code[columns[slot], BINS], BINS)] = 0
+    for i in range(n):
+        r = rows[i]
+        for slot in range(columns.size):
+            bin_of_row = histogram[slot, coarse[r, columns[slot]], y[r]]
+            for lane in range(bin_of_row.size):
+                bin_of_row[lane] += weight[i, lane]
+
+
+@jit
+def sum_lanes(histogram: Any, total: Any) -> None:
+    """The classes' weights in each lane, from any column's histogram."""
+    total[:] = 0
+    for b in range(histogram.shape[0]):
+        for c in range(2):
+            here, sums = histogram[b, c], total[c]
+            for lane in range(sums.size):
+                sums[lane] += here[lane]
+
+
+@jit
+def accumulate(histogram: Any, missing: Any) -> Any:
+    """A column's histogram becomes sums over the bins 1 to b, missing rows apart; returns whether there are any."""
+    any_missing = False
+    for c in range(2):
+        for lane in range(missing.shape[1]):
+            missing[c, lane] = histogram[0, c, lane]
+            any_missing |= missing[c, lane] > 0
+            histogram[0, c, lane] = 0
+    for c in range(2):
+        below = missing[c]
+        for b in range(1, histogram.shape[0]):
+            here = histogram[b, c]
+            if b > 1:
+                for lane in range(here.size):
+                    here[lane] += below[lane]
+            below = here
+    return any_missing
+
+
+@jit
+def groups_of(sums: Any) -> Any:
+    """Groups of bins, each from an edge to the next: group * WIDTH, (group + 1) * WIDTH or the last bin."""
+    return (sums.shape[0] - 2) // WIDTH + 1
+
+
+@jit
+def raise_reach(sums: Any, missing: Any, variants: Any, total: Any, f: Any, edges: Any, reach: Any) -> None:
+    """The scores of the cuts between groups of bins, as in ``open_bins_of_two``, raise ``reach``."""
+    for variant in range(variants):
+        some = np.uint64(variant)  # missing rows valid, or not
+        for group in range(groups_of(sums) + 1):
+            here = sums[min(group * WIDTH, sums.shape[0] - 1)]
+            scores = edges[variant, group]
+            for lane in range(reach.size):
+                one = np.uint64(here[0, lane]) + some * np.uint64(missing[0, lane])
+                two = np.uint64(here[1, lane]) + some * np.uint64(missing[1, lane])
+                new = score_two(one, two, np.uint64(total[0, lane]), np.uint64(total[1, lane]), f)
+                scores[lane] = new
+                reach[lane] = max(reach[lane], new)
+
+
+@jit
+def bound_lanes(
+    sums: Any, missing: Any, variants: Any, total: Any, f: Any, edges: Any, reach: Any, may_win: Any
+) -> None:
+    """In which lanes may which groups of bins (a bit each) hold a cut as good as ``reach``?"""
+    may_win[:] = 0
+    for variant in range(variants):
+        some = np.uint64(variant)
+        for group in range(groups_of(sums)):
+            below, above = sums[group * WIDTH], sums[min((group + 1) * WIDTH, sums.shape[0] - 1)]
+            start, stop = edges[variant, group], edges[variant, group + 1]
+            for lane in range(reach.size):
+                one, two = some * np.uint64(missing[0, lane]), some * np.uint64(missing[1, lane])
+                a, b = np.uint64(below[0, lane]) + one, np.uint64(below[1, lane]) + two
+                c, d = np.uint64(above[0, lane]) + one, np.uint64(above[1, lane]) + two
+                total_a, total_b = np.uint64(total[0, lane]), np.uint64(total[1, lane])
+                highest = max(start[lane], stop[lane])
+                highest = max(highest, score_two(a, d, total_a, total_b, f), score_two(c, b, total_a, total_b, f))
+                slack = SLACK * (float(total_a + total_b) + abs(reach[lane]))
+                may_win[lane] |= np.uint16(highest >= reach[lane] - slack) << np.uint16(group)
+
+
+@jit
+def bound_sets(histogram: Any, total: Any, f: Any, reach: Any, bounds: Any, may_win: Any) -> None:
+    """In which lanes may a set of categories score as much as ``reach``? No set beats all categories by themselves."""
+    bounds[:] = 0.0
+    for code in range(histogram.shape[0]):
+        here = histogram[code]
+        for lane in range(bounds.size):
+            a, b = np.uint64(here[0, lane]), np.uint64(here[1, lane])
+            bounds[lane] += f[a] + f[b] - f[a + b]
+    for lane in range(bounds.size):
+        slack = SLACK * (float(total[0, lane] + total[1, lane]) + abs(reach[lane]))
+        may_win[lane] = bounds[lane] >= reach[lane] - slack
+
+
+@jit
+def sort_by_bin(rows: Any, n: Any, coarse: Any, j: Any, order: Any, starts: Any) -> None:
+    """Positions in ``rows`` by the bins of column j: order[starts[b]:starts[b + 1]]."""
+    starts[:] = 0
+    for i in range(n):
+        starts[np.int64(coarse[rows[i], j])] += 1
+    at = 0
+    for b in range(BINS + 1):
+        here = starts[b]
+        starts[b] = at
+        at += here
+    for i in range(n):
+        b = coarse[rows[i], j]
+        order[starts[b]] = i
+        starts[b] += 1
+    for b in range(BINS, 0, -1):  # each has moved to its end
+        starts[b] = starts[b - 1]
+    starts[0] = 0
+
+
+@jit
+def take_opened(lanes: Any, lane: Any, opened: Any, rows: Any, weight: Any) -> Any:
+    """The lane's rows in the opened bins, with what they weigh; returns how many."""
+    n, order, starts = 0, lanes.order, lanes.starts
+    for b in range(1, BINS):
+        if opened[b]:
+            for k in range(starts[b], starts[b + 1]):
+                i = order[k]
+                w, r = lanes.weight[i, lane], lanes.rows[i]
+                rows[n], weight[r] = r, w
+                n += w > 0
+    return n
+
+
+@jit
+def take_column(lanes: Any, lane: Any, slot: Any, n_codes: Any, histogram: Any, missing: Any) -> Any:
+    """A lane's histogram of a column; of large columns only the groups of bins that may win, and all edges.
+
+    Returns the number of bins.
+    """
+    source, groups, n_bins = lanes.histogram[slot], np.int64(lanes.may_win[lane]), min(n_codes, BINS)
+    for start in range(0, n_bins, WIDTH):
+        inside = n_codes <= BINS or (groups >> (start // WIDTH)) & 1
+        for b in range(start, min(start + WIDTH, n_bins) if inside else start + 1):
+            histogram[b, 0], histogram[b, 1] = source[b, 0, lane], source[b, 1, lane]
+    histogram[n_bins - 1, 0], histogram[n_bins - 1, 1] = source[n_bins - 1, 0, lane], source[n_bins - 1, 1, lane]
+    missing[0], missing[1] = lanes.missing[slot, 0, lane], lanes.missing[slot, 1, lane]
+    return n_bins
+
+
+@inlined
+def recall(lanes: Any, lane: Any) -> Any:
+    """The best condition of the lane so far."""
+    held = lanes.best[lane]
+    return Best(lanes.score[lane], held[0], held[1], held[2], held[3] != 0, held[4] != 0, held[5])
+
+
+@inlined
+def remember(lanes: Any, lane: Any, best: Any, search: Any) -> None:
+    held = lanes.best[lane]
+    held[0], held[1], held[2], held[5] = best.column, best.lower, best.cut, best.n_members
+    held[3], held[4] = best.missing_is_valid, best.any_missing
+    lanes.score[lane] = best.score
+    lanes.reach[lane] = max(lanes.reach[lane], best.score)
+    lanes.left[lane, 0], lanes.left[lane, 1] = search.best_left[0], search.best_left[1]
+    for p in range(best.n_members):
+        lanes.members[lane, p] = search.members[p]
+
+
+@inlined
+def search_lane(
+    table: Any, target: Any, rules: Any, search: Any, bag: Any, lanes: Any, lane: Any, j: Any, slot: Any
+) -> None:
+    """``search_column`` of ordinary nodes, for one lane; ``lanes.order`` is sorted by the column's bins when needed."""
+    total, none = bag.total, np.int64(0)
+    total[0], total[1] = lanes.total[0, lane], lanes.total[1, lane]
+    node = Node(bag.rows, none, none, total, total[0] + total[1], none, 0.0, True, lanes.keys[lane])
+    n_codes = table.first_code[j, BINS]
+    search.n_bins[0] = take_column(lanes, lane, slot, n_codes, search.histogram[0], search.missing[0])
+    best = recall(lanes, lane)
+    score, column, cut = best.score, best.column, best.cut
+    if table.is_category[j]:
+        best = search_categories(node, table, target, search, rules, j, none, lanes.reach[lane], best)
+    else:
+        n_opened = open_column(node, search, rules, none, max(best.score, lanes.reach[lane]))
+        if n_opened == 0:
+            return
+        if n_codes > BINS:
+            if lanes.place[SORTED] != j:
+                sort_by_bin(lanes.rows, lanes.place[ROWS], table.coarse, j, lanes.order, lanes.starts)
+                lanes.place[SORTED] = j
+            n = take_opened(lanes, lane, search.opened, bag.rows, search.weight)
+            node = Node(node.rows, node.lo, n, total, node.weight, node.shift, node.least, True, node.key)
+            fill_fine(node, table, target, search, rules, j, n_opened)
+        best = search_cuts(node, table, search, rules, j, none, best)
+    if best.score != score or best.column != column or best.cut != cut:
+        remember(lanes, lane, best, search)
+
+
+@inlined
+def choose_in_lanes(table: Any, target: Any, rules: Any, search: Any, bag: Any, lanes: Any) -> None:
+    """The best condition of every walking lane, in ``lanes.best``."""
+    n, m, f, reach, total = lanes.place[ROWS], search.columns.size, search.f, lanes.reach, lanes.total
+    slots, is_category, may_win = lanes.histogram.shape[0], table.is_category, lanes.may_win
+    lanes.place[SORTED] = -1
+    for start in range(0, m, slots):
+        columns = search.columns[start : min(m, start + slots)]
+        fill_lanes(lanes.weight, lanes.rows, n, table.coarse, target.y, columns, table.first_code, lanes.histogram)
+        if start == 0:
+            begin_search(lanes, lanes.histogram[0, : min(table.first_code[columns[0], BINS], BINS)], rules, f)
+        # edges of groups of numbers, sets, cuts of numbers: these last, for a set that ties with a higher column
+        for turn in range(3):
+            for slot in range(columns.size):
+                j = columns[slot]
+                if is_category[j] != (turn == 1):
+                    continue
+                n_bins = min(table.first_code[j, BINS], BINS)
+                sums, missing, edges = lanes.histogram[slot, :n_bins], lanes.missing[slot], lanes.edges[slot]
+                if turn == 0:
+                    lanes.variants[slot] = 1 + accumulate(sums, missing)
+                    raise_reach(sums, missing, lanes.variants[slot], total, f, edges, reach)
+                    continue
+                if turn == 1:
+                    bound_sets(sums, total, f, reach, lanes.bounds, may_win)
+                else:
+                    bound_lanes(sums, missing, lanes.variants[slot], total, f, edges, reach, may_win)
+                for lane in range(may_win.size):
+                    if lanes.state[lane] == WALKING and may_win[lane]:
+                        search_lane(table, target, rules, search, bag, lanes, lane, j, slot)
+
+
+@inlined
+def begin_search(lanes: Any, histogram: Any, rules: Any, f: Any) -> None:
+    """What the condition of each lane has to beat; lanes that need none, for they are leaves, are done."""
+    sum_lanes(histogram, lanes.total)
+    for lane in range(lanes.state.size):
+        a, b = lanes.total[0, lane], lanes.total[1, lane]
+        lanes.score[lane] = lanes.reach[lane] = 0.0
+        if lanes.state[lane] == WALKING and (a == 0 or b == 0 or a + b < rules.min_samples_split):
+            lanes.state[lane] = DONE
+        if lanes.state[lane] == WALKING:
+            lanes.score[lane] = (f[a] + f[b] - f[a + b]) + MIN_GAIN * float(a + b)
+        lanes.reach[lane] = lanes.score[lane]
+        lanes.best[lane, 0] = -1
+
+
+@inlined
+def part_lanes(table: Any, rules: Any, X: Any, search: Any, bag: Any, lanes: Any) -> None:
+    """Every lane that has a condition goes to the query's side of it; the others are done."""
+    state, best = lanes.state, lanes.best
+    for lane in range(state.size):
+        if state[lane] != WALKING:
+            continue
+        if best[lane, 0] < 0:
+            state[lane] = DONE
+            continue
+        bag.costs[NODES] += 1
+        bag.costs[ROWS_SCANNED] += lanes.held[lane]
+        bag.costs[STACK_WORDS] = max(bag.costs[STACK_WORDS], lanes.words[lane])
+        if rules.algorithm == LAZY:  # the words of the child, but for its rows
+            lanes.words[lane] = lanes.bag[lane] + (lanes.held[lane] if lanes.depth[lane] > 0 else 0)
+        else:
+            lanes.words[lane] += 1
+        lanes.depth[lane] += 1
+    for k in range(search.columns.size):
+        j = search.columns[k]
+        if find_kept(table, rules, X, search, bag, lanes, j):
+            keep_rows(lanes, table.codes[j], table.first_code[j, BINS] <= BINS)
+    compact(lanes.weight, lanes.rows, lanes.place, lanes.counter, lanes.held)
+    for lane in range(state.size):
+        if state[lane] == WALKING:
+            lanes.words[lane] += lanes.held[lane]
+    stop_lanes(rules, lanes)
+
+
+@inlined
+def find_kept(table: Any, rules: Any, X: Any, search: Any, bag: Any, lanes: Any, j: Any) -> Any:
+    """Which codes of column j each lane keeps; returns whether any lane's condition is on it."""
+    found, n_codes, member = False, table.first_code[j, BINS], bag.member
+    for lane in range(lanes.state.size):
+        if lanes.state[lane] != WALKING or lanes.best[lane, 0] != j:
+            continue
+        if not found:
+            lanes.keep[:] = EVERYTHING
+            lanes.lowest[:] = 0
+            lanes.width[:] = np.uint32(0xFFFFFFFF)
+            found = True
+        best = recall(lanes, lane)
+        n_members = max(best.n_members, 0)
+        for p in range(n_members):
+            search.members[p] = lanes.members[lane, p]
+        condition = settle(lanes.total[:, lane], table, best, search.members, lanes.left[lane], member, rules.criterion)
+        side = is_valid_value(condition, X[0, j], member)
+        lanes.keep[0, lane] = EVERYTHING if condition.missing_is_valid == side else 0
+        if n_codes <= BINS:
+            for code in range(1, n_codes):
+                lanes.keep[code, lane] = EVERYTHING if is_valid_code(condition, code, member) == side else 0
+        else:
+            lanes.lowest[lane] = condition.cut if side else 1
+            lanes.width[lane] = n_codes - condition.cut if side else condition.cut - 1
+        for p in range(n_members):
+            member[search.members[p]] = False
+        lanes.keys[lane] = mix(lanes.keys[lane], CHILD + np.uint64(side))
+    return found
+
+
+@jit
+def keep_rows(lanes: Any, codes: Any, by_code: Any) -> None:
+    """Rows that a lane does not keep weigh nothing there."""
+    weight, rows, keep, lowest, width = lanes.weight, lanes.rows, lanes.keep, lanes.lowest, lanes.width
+    for i in range(lanes.place[ROWS]):
+        code = np.uint32(codes[rows[i]])
+        if by_code or code == 0:
+            for lane in range(lowest.size):
+                weight[i, lane] &= keep[code, lane]
+        else:
+            for lane in range(lowest.size):
+                w = weight[i, lane]
+                weight[i, lane] = w if np.uint32(code - lowest[lane]) < width[lane] else np.uint8(0)
+
+
+@jit
+def stop_lanes(rules: Any, lanes: Any) -> None:
+    """Lanes go on where nodes are large and share most of their rows."""
+    state, held, together = lanes.state, lanes.held, np.int64(0)
+    for lane in range(state.size):
+        together += held[lane] if state[lane] == WALKING else 0
+    for lane in range(state.size):
+        alone = held[lane] <= SMALL or together < WORTH * lanes.place[ROWS]
+        if state[lane] == WALKING and (alone or lanes.depth[lane] >= rules.max_depth):
+            state[lane] = DONE
+
+
+@inlined
+def next_lane(table: Any, target: Any, rules: Any, X: Any, search: Any, bag: Any, lanes: Any) -> Any:
+    """Go down, all lanes together, until one is done; returns it."""
+    while not any_done(lanes.state):
+        choose_in_lanes(table, target, rules, search, bag, lanes)
+        part_lanes(table, rules, X, search, bag, lanes)
+    lane = 0
+    while lanes.state[lane] != DONE:
+        lane += 1
+    return lane
+
+
+@jit
+def any_done(state: Any) -> Any:
+    for lane in range(state.size):
+        if state[lane] == DONE:
+            return True
+    return False
+
+
+@jit
+def leave_lane(lanes: Any, lane: Any, rows: Any, weight: Any) -> Any:
+    """The lane's rows, and what they weigh; returns how many."""
+    n = 0
+    for i in range(lanes.place[ROWS]):
+        w, r = lanes.weight[i, lane], lanes.rows[i]
+        rows[n], weight[r] = r, w
+        n += w > 0
+        lanes.weight[i, lane] = 0
+    lanes.state[lane] = GONE
+    return n
