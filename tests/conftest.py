@@ -9,6 +9,8 @@ import pandas
 import pytest
 from hypothesis import settings
 
+from cli_helpers import CommandLine
+
 DATASETS = Path(os.environ.get("LAZYFOREST_DATA") or Path(__file__).resolve().parents[2] / "shared" / "datasets")
 
 settings.register_profile("fixed", derandomize=True, deadline=None, database=None)
@@ -32,3 +34,10 @@ def datasets():
     if not DATASETS.is_dir():
         pytest.skip("the paper's data sets are neither in LAZYFOREST_DATA nor in ../shared/datasets")
     return load
+
+
+@pytest.fixture
+def lazyforest(capsysbinary, tmp_path, monkeypatch):
+    """``lazyforest("predict", ...)`` runs the command line in an empty folder."""
+    monkeypatch.chdir(tmp_path)
+    return CommandLine(capsysbinary)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import re
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from numbers import Integral
 from typing import Any, NamedTuple
@@ -22,6 +23,8 @@ class Step(NamedTuple):
     column: Any
     text: str
     rows: int
+    condition: str = ""  # the text without the row's own value
+    threshold: float = np.nan  # NaN where the condition is a set
 
 
 @dataclass(frozen=True)
@@ -74,19 +77,42 @@ class Exploration:
 def describe_path(record: Record, x: Array, columns: list[Column]) -> tuple[list[Step], int]:
     """The steps of row x (encoded) through a record, and the number of the leaf's node."""
     at, steps = 0, []
+    for at, valid in way(record, x):
+        if valid is not None:
+            j, codes = record.nodes[at, COLUMN], members_of(record, at)
+            threshold = float(record.thresholds[at]) if codes is None else np.nan
+            condition = say_condition(record, at, columns[j], valid)
+            text = f"{column_name(columns[j])} {say_value(columns[j], x[j])}{condition}"
+            rows = int(record.nodes[record.nodes[at, RIGHT if valid else LEFT], ROWS])
+            steps.append(Step(columns[j].name, text, rows, condition, threshold))
+    return steps, at
+
+
+def way(record: Record, x: Array) -> Iterator[tuple[int, bool | None]]:
+    """The nodes that a row passes, and whether it meets their conditions; None at the leaf."""
+    at = 0
     while record.nodes[at, COLUMN] != NONE:
         node = record.nodes[at]
-        column, value = columns[node[COLUMN]], x[node[COLUMN]]
-        codes = None if node[MEMBERS_LO] == NONE else record.members[node[MEMBERS_LO] : node[MEMBERS_HI]]
+        value, codes = x[node[COLUMN]], members_of(record, at)
         if np.isnan(value):
             valid = bool(node[MISSING_IS_VALID] == 1)
         else:
             valid = bool(value >= record.thresholds[at]) if codes is None else bool(np.isin(int(value), codes))
-        text = say_number(column, record.thresholds[at], valid) if codes is None else say_set(column, codes, valid)
-        text = f"{column_name(column)} {say_value(column, value)}{text}"
+        yield at, valid
         at = int(node[RIGHT] if valid else node[LEFT])
-        steps.append(Step(column.name, text, int(record.nodes[at, ROWS])))
-    return steps, at
+    yield at, None
+
+
+def members_of(record: Record, at: int) -> Array | None:
+    """The codes of a node's set; None where its condition is on a number."""
+    lo, hi = record.nodes[at, MEMBERS_LO], record.nodes[at, MEMBERS_HI]
+    return None if lo == NONE else record.members[lo:hi]
+
+
+def say_condition(record: Record, at: int, column: Column, valid: bool) -> str:
+    """What rows on this side of a node's condition have in common."""
+    codes = members_of(record, at)
+    return say_number(column, record.thresholds[at], valid) if codes is None else say_set(column, codes, valid)
 
 
 def column_name(column: Column) -> str:
@@ -108,6 +134,11 @@ def spell(column: Column, number: float) -> str:
     if column.kind == DURATION:
         return f"{number / 1e6:g} s"
     return f"{number:g}" if float(f"{number:g}") == number else repr(float(number))
+
+
+def rounded(text: str) -> str:
+    """A condition in words with numbers to six digits: thresholds are midpoints, which need up to 17."""
+    return re.sub(r"\d+\.\d{5,}", lambda found: f"{float(found[0]):g}", text)
 
 
 def say_number(column: Column, threshold: float, valid: bool) -> str:
