@@ -271,7 +271,9 @@ def test_gaps_blanks_and_booleans(lazyforest, tmp_path):
 def test_text_because_of_a_few_cells_is_said(lazyforest, tmp_path):
     (tmp_path / "a.csv").write_text("a,y\n1,u\n2,v\nNA,u\n4,v\n")
     ran = lazyforest("predict", "a.csv", "a.csv", "--target", "y", "--trees", "3")
-    assert "column 'a' is read as text because of 1 cells such as 'NA'. If they are gaps, use --null 'NA'." in ran.err
+    assert (
+        "column 'a' is read as text because of 1 cell such as 'NA'. If it stands for a gap, use --null 'NA'." in ran.err
+    )
     assert "is read as text" not in lazyforest("predict", "a.csv", "a.csv", "--target", "y", "--null", "NA").err
 
 
@@ -284,6 +286,31 @@ def test_a_name_in_every_row_is_said(lazyforest, files):
     ran = lazyforest("predict", *named, "--target", "class", "--trees", "2")
     assert "column 'id' has another text in every row. If it names the rows, use --id 'id' to leave it out." in ran.err
     assert "another text" not in lazyforest("predict", *named, *PREDICT).err
+
+
+def test_a_column_without_a_name_that_counts_the_rows(lazyforest, tmp_path):
+    """What pandas writes unless told otherwise; in a table sorted by class, it tells the class."""
+    lines = [f"{k},{k % 7},{'u' if k < 15 else 'v'}" for k in range(30)]
+    (tmp_path / "a.csv").write_text("\n".join([",a,y", *lines]))
+    ran = lazyforest("predict", "a.csv", "a.csv", "--target", "y", "--trees", "3")
+    assert "column '' counts the rows. If it names the rows, use --id '' to leave it out." in ran.err
+    assert ran.out.splitlines()[1].startswith("0,0,u,u,")
+    without = lazyforest("predict", "a.csv", "a.csv", "--target", "y", "--trees", "3", "--id", "")
+    assert "1 column to learn from" in without.err
+    assert "counts the rows" not in without.err
+
+
+def test_decimal_commas_are_said(lazyforest, tmp_path):
+    (tmp_path / "a.csv").write_text("a;y\n1,5;u\n2;v\n3,25;u\n4,5;v\n5,5;u\n")
+    ran = lazyforest("predict", "a.csv", "a.csv", "--target", "y", "--trees", "3")
+    assert "column 'a' is read as text because of its decimal commas. Write points for numbers." in ran.err
+
+
+def test_blank_lines_are_no_rows(lazyforest, files):
+    files[1].write_text(files[1].read_text() + "\n\n")
+    ran = lazyforest("predict", *files, *PREDICT, "--chunk-rows", "5")
+    assert "new.csv: 15 rows to predict\n" in ran.err
+    assert "15 predictions" in ran.err
 
 
 def test_other_encodings_and_separators(lazyforest, tmp_path):

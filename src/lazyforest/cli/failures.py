@@ -25,6 +25,10 @@ def shorten(text: str, longest: int = LONGEST) -> str:
     return text if len(text) <= longest else f"{text[: longest - 3]}..."
 
 
+def plural(count: int, noun: str) -> str:
+    return f"1 {noun}" if count == 1 else f"{count:,} {noun}s"
+
+
 def nearest(name: str, names: Iterable[str], likeness: float = 0.5) -> str | None:
     """The name that was probably meant."""
     plain = {other.casefold(): other for other in names}

@@ -12,7 +12,7 @@ from typing import IO, NamedTuple, cast
 
 import polars as pl
 
-from lazyforest.cli.failures import Failure, shorten
+from lazyforest.cli.failures import Failure, plural, shorten
 
 CSV, JSON_LINES, PARQUET, ARROW, ARROW_STREAM = "CSV", "JSON Lines", "Parquet", "Arrow", "an Arrow stream"
 GZIP, ZSTD = b"\x1f\x8b", b"\x28\xb5\x2f\xfd"
@@ -91,8 +91,8 @@ class TextFile(NamedTuple):
                 blank.append(number)
             elif len(fields) != expected:
                 raise Failure(
-                    f"{self.name}, line {line:,} has {len(fields):,} fields, the header has {expected:,}. Correct the "
-                    f"line, or quote what contains {self.separator!r}."
+                    f"{self.name}, line {line:,} has {plural(len(fields), 'field')}, the header has {expected:,}. "
+                    f"Correct the line, or quote what contains {self.separator!r}."
                 )
         return blank
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import polars as pl
 
-from lazyforest.cli.failures import Failure
+from lazyforest.cli.failures import Failure, plural
 from lazyforest.cli.options import DataOptions, ForestOptions, OutputOptions, TerminalOptions
 from lazyforest.cli.session import make_forest, open_file, prepared, read_table
 from lazyforest.cli.tables import Rows, Training, say_class
@@ -34,7 +34,7 @@ def predict_files(
         rows = Rows(open_file(new, data, scratch), training, data.null, data.ids)
         forest = make_forest(options, training)
         done = predict_file(forest, rows, to, chunk_rows)
-    teller.say(f"{done:,} predictions in {time.perf_counter() - started:.1f} s: {to.name}", style="green")
+    teller.say(f"{plural(done, 'prediction')} in {time.perf_counter() - started:.1f} s: {to.name}", style="green")
 
 
 def prediction_columns(training: Training) -> list[str]:
@@ -47,12 +47,8 @@ def refuse_same_names(training: Training, there: list[str], where: str) -> None:
             raise Failure(f"{where} already has a column {name!r}, which predictions are to be named. Rename it first.")
 
 
-def predictions(forest: Any, X: pl.DataFrame, names: list[str]) -> pl.DataFrame:
-    """The columns that are added to the rows."""
-    return prediction_frame(forest.explore(X), names)
-
-
 def prediction_frame(explored: Any, names: list[str]) -> pl.DataFrame:
+    """The columns that are added to the rows."""
     columns = [pl.Series(names[0], explored.prediction)]
     if explored.proba is not None:
         columns += [pl.Series(name, explored.proba[:, k]) for k, name in enumerate(names[1:])]
@@ -88,12 +84,11 @@ def predicted_chunks(forest: Any, rows: Rows, to: Destination, per_chunk: int, p
         if X.height == 0:
             continue
         progress.part = X.height
-        found = predictions(forest, X, names)
-        yield rows.with_own_types(cells, types).hstack(found)
+        yield rows.with_own_types(cells, types).hstack(prediction_frame(forest.explore(X), names))
 
 
 def say_rows(rows: Rows, total: int, per_chunk: int, algorithm: str) -> None:
-    teller.say(f"{rows.source.name}: {total:,} rows to predict")
+    teller.say(f"{rows.source.name}: {plural(total, 'row')} to predict")
     extra = rows.carried
     if extra:
         shown = ", ".join(repr(name) for name in extra[:6]) + (

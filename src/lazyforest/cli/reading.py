@@ -78,9 +78,11 @@ class Source:
             raise self.file.diagnose(error) from error
 
     def count(self) -> int:
-        """How many records there are; blank lines count."""
+        """How many rows there are; blank lines of CSV are none."""
         try:
-            return int(self.frame.select(pl.len()).collect(engine="streaming").item())
+            short = pl.nth(-1).null_count() if self.is_csv else pl.lit(0)  # as in batches
+            records, gaps = self.frame.select(pl.len(), short.alias("gaps")).collect(engine="streaming").row(0)
+            return int(records) - (len(self.file.blank_records()) if gaps else 0)
         except READ_ERRORS as error:
             raise self.file.diagnose(error) from error
 
@@ -231,7 +233,8 @@ def with_plain_names(
     for column, stripped in plain.items():
         twice = column.rsplit("_duplicated_", 1)[0] if "_duplicated_" in column else None
         if twice in schema or times[stripped] > 1:
-            raise Failure(f"{name} has two columns named {shorten(twice or stripped, 40)!r}. Rename one of them.")
+            named = stripped if twice is None else twice
+            raise Failure(f"{name} has two columns named {shorten(named, 40)!r}. Rename one of them.")
     if all(column == stripped for column, stripped in plain.items()):
         return frame, schema
     return frame.rename(plain), {plain[column]: dtype for column, dtype in schema.items()}

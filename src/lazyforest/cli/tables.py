@@ -2,14 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import polars as pl
 
-from lazyforest.cli.cells import Types, as_trained, cleaned, family, find_types, first_unread, read_as, say_unread
-from lazyforest.cli.failures import Failure, suggest
+from lazyforest.cli.cells import (
+    Types,
+    as_trained,
+    cleaned,
+    family,
+    find_types,
+    first_unread,
+    read_as,
+    reads_all,
+    say_unread,
+)
+from lazyforest.cli.failures import Failure, plural, suggest
 from lazyforest.cli.options import DataOptions
 from lazyforest.cli.reading import Source
 from lazyforest.cli.terminal import teller
@@ -79,11 +89,16 @@ def type_cells(cells: pl.DataFrame, source: Source, gaps: Sequence[str]) -> pl.D
     if source.has_types:
         return plain
     types = find_types([plain.select(pl.col(pl.String))], dates_only=not source.is_csv)
-    return pl.DataFrame([read_as(types.get(column.name, column.dtype), column) for column in plain])
+    return frame_of(read_as(types.get(column.name, column.dtype), column) for column in plain)
 
 
 def clean_text(cells: pl.DataFrame, source: Source, gaps: Sequence[str]) -> pl.DataFrame:
-    return pl.DataFrame([cleaned(c, gaps, source.is_csv) if c.dtype == pl.String else c for c in cells])
+    return frame_of(cleaned(c, gaps, source.is_csv) if c.dtype == pl.String else c for c in cells)
+
+
+def frame_of(columns: Iterable[pl.Series]) -> pl.DataFrame:
+    """With their names, even an empty one, which polars replaces in a list of columns."""
+    return pl.DataFrame({column.name: column for column in columns})
 
 
 def read_target(target: pl.Series, how: DataOptions, where: str) -> tuple[bool, Any]:
@@ -112,15 +127,17 @@ def say_training(training: Training) -> None:
         kinds[family(dtype)] = kinds.get(family(dtype), 0) + 1
     spelt = ", ".join(f"{count:,} {kind}" for kind, count in kinds.items())
     left_out = training.frame.height - len(training.known)
-    rows = f"{len(training.known):,} rows" + (f" ({left_out:,} without a target left out)" if left_out else "")
-    teller.say(f"{training.source.name}: {rows}, {len(training.types):,} columns to learn from ({spelt})")
+    rows = plural(len(training.known), "row") + (f" ({left_out:,} without a target left out)" if left_out else "")
+    teller.say(f"{training.source.name}: {rows}, {plural(len(training.types), 'column')} to learn from ({spelt})")
     if training.regression:
         what = f"{training.y.min():g} to {training.y.max():g}: regression"
     else:
         what = f"{say_classes(training)}: classification"
     teller.say(f"target {training.target!r}: {what}")
-    for note in remarks(training):
-        teller.say(note, style="yellow")
+    for column in training.X:
+        note = remark(column, training.source.is_csv)
+        if note is not None:
+            teller.say(note, style="yellow")
 
 
 def say_classes(training: Training) -> str:
@@ -133,21 +150,26 @@ def say_class(label: Any) -> str:
     return str(label).lower() if isinstance(label, bool) else str(label)
 
 
-def remarks(training: Training) -> Iterator[str]:
-    """Columns that are probably not what they seem to be."""
-    for column in training.frame.select(name for name, dtype in training.types.items() if dtype == pl.String):
-        there = column.count()
-        odd = column.filter(column.cast(pl.Float64, strict=False).is_null()).drop_nulls()
-        if training.source.is_csv and 0 < odd.len() < there / 2:  # NA, ?, n/a: each number would be a category
-            yield (
-                f"column {column.name!r} is read as text because of {odd.len():,} cells such as {odd[0]!r}. "
-                f"If they are gaps, use --null {odd[0]!r}."
-            )
-        elif there >= MOST_CLASSES and column.drop_nulls().n_unique() == there:
-            yield (
-                f"column {column.name!r} has another text in every row. "
-                f"If it names the rows, use --id {column.name!r} to leave it out."
-            )
+def remark(column: pl.Series, is_csv: bool) -> str | None:
+    """On a column that is probably not what it seems to be."""
+    leave_out = f"If it names the rows, use --id {column.name!r} to leave it out."
+    if column.dtype.is_integer():
+        low, high = column.min(), column.max()
+        as_many = isinstance(low, int) and isinstance(high, int) and high - low + 1 == column.len() >= MOST_CLASSES
+        return f"column {column.name!r} counts the rows. {leave_out}" if as_many and column.is_unique().all() else None
+    if column.dtype != pl.String:
+        return None
+    there = column.drop_nulls()
+    odd = there.filter(there.cast(pl.Float64, strict=False).is_null())
+    if is_csv and 0 < odd.len() < there.len() / 2:  # NA, ?, n/a: each number would be a category
+        return (
+            f"column {column.name!r} is read as text because of {plural(odd.len(), 'cell')} such as {odd[0]!r}. "
+            f"If it stands for a gap, use --null {odd[0]!r}."
+        )
+    if odd.len() and reads_all(pl.Float64(), there.str.replace(",", ".", literal=True)):
+        return f"column {column.name!r} is read as text because of its decimal commas. Write points for numbers."
+    unique = there.len() >= MOST_CLASSES and there.n_unique() == there.len()
+    return f"column {column.name!r} has another text in every row. {leave_out}" if unique else None
 
 
 def refuse_long_numbers(training: Training) -> None:
@@ -204,7 +226,7 @@ class Rows:
             if row is not None:
                 raise say_unread(plain.name, plain[row], trained, self.source.place(records[row]))
             columns.append(column)
-        return pl.DataFrame(columns)
+        return frame_of(columns)
 
     def rows_per_chunk(self, asked: int | None) -> int:
         """As many rows as fit: a lazy forest does its work anew for every chunk."""
@@ -217,4 +239,4 @@ class Rows:
 
     def with_own_types(self, cells: pl.DataFrame, types: Types) -> pl.DataFrame:
         plain = clean_text(cells, self.source, self.gaps) if types else cells
-        return pl.DataFrame([read_as(types.get(column.name, column.dtype), column) for column in plain])
+        return frame_of(read_as(types.get(column.name, column.dtype), column) for column in plain)
