@@ -89,6 +89,7 @@ def test_help_has_an_example_and_every_flag(lazyforest, command):
     ran = lazyforest(command, "--help")
     assert ran.code == 0
     assert f"Example: lazyforest {command} " in ran.out
+    assert "..." not in ran.out  # a flag takes one value, and may be repeated
     for field in fields(ForestOptions):
         assert f"--{field.name.replace('_', '-')}" in ran.out
 
@@ -133,6 +134,10 @@ def test_what_tab_offers(files, tmp_path, words, offered):
         (["predict", "a", "b", "--target", "y", "-o", "out.xyz"], "The ending of out.xyz says no format"),
         (["predict", "a", "b", "--target", "y", "-o", "out.parquet.gz"], "Leave out .gz"),
         (["loo", "a", "--target", "y", "--json", "-o", "-"], "both want standard output"),
+        (["loo", "a", "--target", "y", "--format", "csv"], "no -o says where they go"),
+        (["cv", "a", "--target", "y", "--group", "y"], "--group y is the target as well"),
+        (["cv", "a", "--target", "y", "--folds", "none"], "'none' is not a whole number"),
+        (["explain", "a", "b", "--target", "y", "--row", "1", "--row", "1.5"], "'1.5' is not a whole number"),
         (["explain", "a", "b", "--target", "y", "--plot", "out.gif"], "--plot must end in .png"),
     ],
 )

@@ -141,7 +141,7 @@ def test_columns_that_flags_name(lazyforest, good):
     assert "which --group names" in lazyforest.fails("cv", good, "--target", "y", "--group", "z")
     categories = lazyforest.fails("predict", good, good, "--target", "y", "--categorical-features", "bb")
     assert categories == "good.csv has no column 'bb', which --categorical-features names. Did you mean 'b'?"
-    assert "is the target as well" in lazyforest.fails("loo", good, "--target", "y", "--id", "y")
+    assert "--id y is the target as well" in lazyforest.fails("loo", good, "--target", "y", "--id", "y", code=2)
 
 
 @pytest.mark.skipif(os.name != "posix", reason="permissions of POSIX")

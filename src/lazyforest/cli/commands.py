@@ -161,7 +161,7 @@ def explain(
     explain_file(str(train), str(new), data, reasons, forest, terminal)
 
 
-@app.command(sort_key=5)
+@app.command(sort_key=5, help_epilogue="")
 def demo(*, terminal: TerminalOptions = TerminalOptions()) -> None:
     """Three algorithms, one answer, three prices, on the breast cancer data."""
     from lazyforest.cli.demo import show_demo

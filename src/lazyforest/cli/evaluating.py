@@ -38,8 +38,7 @@ def evaluate_file(
     options: ForestOptions,
     terminal: TerminalOptions,
 ) -> None:
-    if wanted.json and str(output.output) == "-":
-        raise Misuse("--json and -o - both want standard output. Name a file with -o.")
+    check_flags(folds, data, output, wanted)
     started = time.perf_counter()
     with prepared(terminal, train) as scratch:
         to = find_destination(output) if output.output is not None else None
@@ -62,6 +61,18 @@ def evaluate_file(
         "seconds": round(time.perf_counter() - started, 3),
     }
     show(facts, training, explored, groups, wanted, to)
+
+
+def check_flags(folds: Folds, data: DataOptions, output: OutputOptions, wanted: ReportOptions) -> None:
+    """What can already be known to mean nothing."""
+    if wanted.json and str(output.output) == "-":
+        raise Misuse("--json and -o - both want standard output. Name a file with -o.")
+    if output.format is not None and output.output is None:
+        raise Misuse(
+            f"--format {output.format} is that of the rows, and no -o says where they go. Name a file with -o."
+        )
+    if folds.group == data.target:
+        raise Misuse(f"--group {folds.group} is the target as well. Name another column.")
 
 
 def assign_folds(training: Training, folds: Folds, seed: int) -> tuple[Array | None, Array | None]:

@@ -23,19 +23,28 @@ FOREST = Group("Forest", sort_key=3)
 TERMINAL = Group("Terminal", sort_key=4)
 
 
-def whole(_: Any, tokens: Sequence[Any]) -> int | None:
-    """A whole number, or none where the estimator's rule allows that; 2.5 is an error and not 2."""
-    value = tokens[0].value
-    if value == "none":
-        return None
+def read_whole(text: str) -> int:
+    """2.5 is an error and not 2."""
     try:
-        return int(value)
+        return int(text)
     except ValueError:
-        raise ValueError(f"{value!r} is not a whole number.") from None
+        raise ValueError(f"{text!r} is not a whole number.") from None
+
+
+def whole(_: Any, tokens: Sequence[Any]) -> int:
+    return read_whole(tokens[0].value)
+
+
+def whole_or_none(_: Any, tokens: Sequence[Any]) -> int | None:
+    return None if tokens[0].value == "none" else read_whole(tokens[0].value)
+
+
+def several_whole(_: Any, tokens: Sequence[Any]) -> tuple[int, ...]:
+    return tuple(read_whole(token.value) for token in tokens)
 
 
 def flag(*names: str, help: str, **more: Any) -> Parameter:
-    return Parameter(name=names or None, help=help, negative="", show_default=more.pop("show_default", True), **more)
+    return Parameter(name=names or None, help=help, negative="", **{"show_default": True, **more})
 
 
 @Parameter(name="*", group=DATA)
@@ -116,7 +125,13 @@ class ReportOptions:
 @dataclass(frozen=True, kw_only=True)
 class ExplainOptions:
     row: Annotated[
-        tuple[int, ...], flag(help="Which row of NEW, counted from 1. May be repeated.", show_default=lambda _: "1")
+        tuple[int, ...],
+        flag(
+            converter=several_whole,
+            help="Which row of NEW, counted from 1. May be repeated.",
+            metavar="INT",
+            show_default=lambda _: "1",
+        ),
     ] = (1,)
     neighbours: Annotated[
         int, flag(converter=whole, validator=Number(gte=0), help="How many of the nearest training rows to list.")
@@ -148,7 +163,7 @@ class ForestOptions:
         flag(
             "--n-jobs",
             "--threads",
-            converter=whole,
+            converter=whole_or_none,
             help="Threads, -1 for all cores; the answer does not depend on it.",
             metavar="INT",
             show_default=lambda _: "1",
@@ -159,7 +174,8 @@ class ForestOptions:
         flag(help="What the best condition maximises.", show_default=lambda _: "entropy; squared_error in regression"),
     ] = None
     max_depth: Annotated[
-        int | None, flag(converter=whole, help="Depth at which a node is a leaf; 'none' for no limit.", metavar="INT")
+        int | None,
+        flag(converter=whole_or_none, help="Depth at which a node is a leaf; 'none' for no limit.", metavar="INT"),
     ] = 20
     min_samples_split: Annotated[int, flag(converter=whole, help="A node of fewer rows is a leaf.")] = 5
     min_weight_fraction_leaf: Annotated[

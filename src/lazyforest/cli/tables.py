@@ -19,7 +19,7 @@ from lazyforest.cli.cells import (
     reads_all,
     say_unread,
 )
-from lazyforest.cli.failures import Failure, plural, suggest
+from lazyforest.cli.failures import Failure, Misuse, plural, suggest
 from lazyforest.cli.options import DataOptions
 from lazyforest.cli.reading import Source
 from lazyforest.cli.terminal import teller
@@ -63,7 +63,7 @@ def read_training(source: Source, how: DataOptions) -> Training:
     """Read, type and check a whole table."""
     columns_named([how.target], source.columns, source.name, "--target")
     if how.target in how.ids:
-        raise Failure(f"--id {how.target} is the target as well. Name another column.")
+        raise Misuse(f"--id {how.target} is the target as well. Name another column.")
     batches = [batch.cells for batch in source.batches()]
     if not sum(cells.height for cells in batches):
         raise Failure(f"{source.name} has column names but no rows.")
