@@ -12,6 +12,7 @@ from contextlib import contextmanager, suppress
 from typing import Any
 
 from rich.console import Console
+from rich.text import Text
 
 from lazyforest.cli import scratch
 
@@ -27,7 +28,8 @@ class Teller:
 
     @property
     def console(self) -> Console:
-        return Console(stderr=True, highlight=False, soft_wrap=True)
+        """Breaks lines between words on a terminal, and nowhere else."""
+        return Console(stderr=True, highlight=False, soft_wrap=not sys.stderr.isatty())
 
     @property
     def shows_progress(self) -> bool:
@@ -38,8 +40,7 @@ class Teller:
             self.console.print(text, style=style, markup=False)
 
     def fail(self, text: str) -> None:
-        self.console.print("error:", style="bold red", end=" ")
-        self.console.print(text, markup=False)
+        self.console.print(Text.assemble(("error:", "bold red"), " ", text))
 
     def say_interrupted(self) -> None:
         """Once, whoever is first."""
@@ -77,16 +78,15 @@ def announced_compilation() -> Iterator[None]:
     from numba.core import event
 
     class Announcer(event.Listener):  # type: ignore[misc, unused-ignore]
-        depth, said = 0, False
+        said = False
 
         def on_start(self, _: Any) -> None:
-            self.depth += 1
             if not self.said:
                 self.said = True
                 teller.say("Compiling for this CPU, once; half a minute or so...", style="yellow")
 
         def on_end(self, _: Any) -> None:
-            self.depth -= 1
+            """Each of many functions ends; the whole does not say when."""
 
     announcer = Announcer()
     event.register("numba:compile", announcer)
