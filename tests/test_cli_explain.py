@@ -6,6 +6,7 @@ import json
 import re
 
 import numpy as np
+import polars as pl
 import pytest
 from matplotlib.colors import to_hex
 
@@ -107,6 +108,14 @@ def test_the_picture_is_not_cut_off(forest):
     assert not any(a.overlaps(b) for k, a in enumerate(boxes) for b in boxes[:k])
 
 
+def test_dollars_in_the_picture_are_no_formula():
+    forest = LazyForestClassifier(1, random_state=0).fit([["$a$"], ["$b$"]] * 9, ["$1$", "$2$"] * 9)
+    (axes,) = plot_exploration(forest, [["$a$"]], names=["$x$"]).axes
+    named = [text for text in axes.texts if "$" in text.get_text()]
+    assert len(named) == 3  # the condition, the vote, the row
+    assert not any(text.get_parse_math() for text in named)
+
+
 def test_reasons(lazyforest, files):
     flags = ("--target", "class", "--id", "id", "--trees", "12", "--row", "3", "--json")
     (reason,) = json.loads(lazyforest("explain", *files, *flags).out)
@@ -129,6 +138,19 @@ def test_reasons(lazyforest, files):
     assert [one["trees"] for one in reason["neighbours"]] == sorted(shared.tolist(), reverse=True)[:5]
     assert all(shared[one["row"] - 1] == one["trees"] for one in reason["neighbours"])
     assert reason["neighbours"][0]["values"]["id"] == int(table["id"][reason["neighbours"][0]["row"] - 1])
+
+
+def test_json_has_null_where_a_number_is_missing(lazyforest, tmp_path):
+    def refuse(constant):
+        raise AssertionError(constant)
+
+    gaps = pl.DataFrame({"a": [np.nan, 1.0, 2.0] * 10, "b": list(range(30)), "y": ["u", "v", "w"] * 10})
+    write(gaps, tmp_path / "gaps.parquet")
+    flags = ("--target", "y", "--trees", "5", "--json")
+    (reason,) = json.loads(lazyforest("explain", "gaps.parquet", "gaps.parquet", *flags).out, parse_constant=refuse)
+    assert [column["value"] for column in reason["columns"] if column["column"] == "a"] == [None]
+    report = json.loads(lazyforest("loo", "gaps.parquet", *flags, "--id", "a").out, parse_constant=refuse)
+    assert any(row["a"] is None for row in report["suspicious"])
 
 
 def test_what_is_printed(lazyforest, files):

@@ -117,12 +117,13 @@ def draw_opened(axes: Any, node: OpenedNode, x: float, y: float, names: Sequence
     lines = textwrap.wrap(text, LETTERS, max_lines=LINES, placeholder="...", break_on_hyphens=False) or [text]
     label = "\n".join([*lines, "1 row" if node.rows == 1 else f"{node.rows:,} rows"])
     style = {"boxstyle": "round,pad=0.35", "fc": "white" if leaf else PAPER, "ec": INK, "lw": 1.4 if leaf else 0.8}
-    box = axes.text(x, y, label, ha="center", va="center", size=SIZE, color=INK, bbox=style, zorder=3)
+    plain = {"size": SIZE, "parse_math": False}  # names may have dollars in them
+    box = axes.text(x, y, label, ha="center", va="center", color=INK, bbox=style, zorder=3, **plain)
     bold = {"xycoords": box, "textcoords": "offset points", "weight": "bold", "zorder": 4}
     axes.annotate(str(node.number + 1), (1, 0.5), (7, 0), va="center", color=NUMBER, size=SIZE + 1, **bold)
     if node.ends:
         ended = textwrap.shorten(", ".join(names[row] for row in node.ends), LETTERS, placeholder="...")
-        axes.annotate(ended, (0.5, 0), (0, -7), ha="center", va="top", color=ROW, size=SIZE, **bold)
+        axes.annotate(ended, (0.5, 0), (0, -7), ha="center", va="top", color=ROW, **plain, **bold)
 
 
 def say_vote(vote: Any) -> str:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import sys
 import time
 from typing import Any, NamedTuple
 
@@ -142,11 +140,11 @@ def show(
     wanted: ReportOptions,
     to: Destination | None,
 ) -> None:
-    from lazyforest.cli.report import judge, print_report
+    from lazyforest.cli.report import judge, print_json, print_report
 
     report = facts | judge(training, explored, groups, wanted.suspects, facts["trees"])
     if wanted.json:
-        sys.stdout.write(json.dumps(report, indent=2, default=str) + "\n")
+        print_json(report)
     else:
         print_report(report, stderr=to is not None and to.path is None)
     if to is not None and to.path is not None:

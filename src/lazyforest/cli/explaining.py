@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import io
-import json
-import sys
 import textwrap
 from collections import Counter
 from pathlib import Path
@@ -14,9 +12,9 @@ import polars as pl
 from rich.console import Console
 from rich.markup import escape
 
-from lazyforest.cli.failures import Failure, Misuse, shorten
+from lazyforest.cli.failures import Failure, Misuse, plural
 from lazyforest.cli.options import DataOptions, ExplainOptions, ForestOptions, TerminalOptions
-from lazyforest.cli.report import number, plain_table
+from lazyforest.cli.report import number, plain_table, print_json, side_of
 from lazyforest.cli.session import make_forest, open_file, prepared, read_table
 from lazyforest.cli.tables import Rows, Training, say_class
 from lazyforest.cli.terminal import announced_compilation, teller, waiting
@@ -55,7 +53,7 @@ def explain_file(
             if plot is not None:
                 draw(forest, asked, plot, wanted)
     if wanted.json:
-        sys.stdout.write(json.dumps(reasons, indent=2, default=str) + "\n")
+        print_json(reasons)
     else:
         for reason in reasons:
             print_reason(reason)
@@ -195,8 +193,7 @@ def print_reason(reason: dict[str, Any]) -> None:
     console.print(f"\n[bold]Row {reason['row']:,} of {escape(reason['file'])}: {escape(said)}[/bold]")
     console.print(escape(how))
     console.print("\n[bold]What decided[/bold]: columns that the trees asked this row about")
-    table = plain_table(["column", "value", "trees", "first in", "conditions met (times)"], left=2)
-    table.columns[4].justify = "left"
+    table = plain_table(["column", "value", "trees", "first in", "conditions met (times)"], "llrrl")
     for one in reason["columns"][:COLUMNS_SHOWN]:
         text = say_conditions(one["conditions"])
         cells = [one["column"], say_value(one["value"]), str(one["trees"]), str(one["first"] or ""), text]
@@ -214,9 +211,10 @@ def say_conditions(conditions: list[dict[str, Any]]) -> str:
     sets = [one for one in conditions if one["condition"][0] not in "<>"]
     lines = [f"{rounded(one['condition'])} ({one['times']})" for one in ranges]
     if sets:
-        lines.append(f"{shorten(sets[0]['condition'], 60)} ({sets[0]['times']})")
+        words = textwrap.shorten(sets[0]["condition"], 60, placeholder=" ...", break_on_hyphens=False)
+        lines.append(f"{words} ({sets[0]['times']})")
     if len(sets) > 1:
-        lines.append(f"{len(sets) - 1} other sets ({sum(one['times'] for one in sets[1:])})")
+        lines.append(f"{plural(len(sets) - 1, 'other set')} ({sum(one['times'] for one in sets[1:])})")
     return "\n".join(lines)
 
 
@@ -224,9 +222,10 @@ def print_path(console: Console, reason: dict[str, Any]) -> None:
     path = reason["typical_path"]
     console.print(f"\n[bold]The most typical path[/bold]: tree {path['tree']}, the one most like all others")
     for step in path["steps"]:
-        left = "1 row left" if step["rows"] == 1 else f"{step['rows']:,} rows left"
-        text = f"{rounded(step['text'])}  ({left})"
-        lines = textwrap.wrap(text, console.width, initial_indent="  ", subsequent_indent="      ")
+        text = f"{rounded(step['text'])}  ({plural(step['rows'], 'row')} left)"
+        lines = textwrap.wrap(
+            text, console.width, initial_indent="  ", subsequent_indent="      ", break_on_hyphens=False
+        )
         console.print(escape("\n".join(lines)))
     console.print(f"  votes {escape(say_vote(path['vote']))}")
 
@@ -234,11 +233,11 @@ def print_path(console: Console, reason: dict[str, Any]) -> None:
 def print_neighbours(console: Console, reason: dict[str, Any]) -> None:
     if not reason["neighbours"]:
         return
-    names = list(reason["neighbours"][0]["values"])
+    first = reason["neighbours"][0]["values"]
     console.print("\n[bold]Nearest training rows[/bold]: in the same leaf in so many trees")
-    table = plain_table(["row", "trees", *names])
+    table = plain_table(["row", "trees", *first], "rr" + "".join(map(side_of, first.values())))
     for one in reason["neighbours"]:
-        cells = [f"{one['row']:,}", str(one["trees"]), *(say_value(one["values"][name]) for name in names)]
+        cells = [f"{one['row']:,}", str(one["trees"]), *(say_value(one["values"][name]) for name in first)]
         table.add_row(*map(escape, cells))
     console.print(table)
 
@@ -255,4 +254,4 @@ def draw(forest: Any, asked: Question, path: Path, wanted: ExplainOptions) -> No
         content = io.BytesIO()
         figure.savefig(content, format=path.suffix[1:].lower(), dpi=150)
     write_bytes(path, content.getvalue(), wanted.force)
-    teller.say(f"picture of {wanted.plot_trees} trees: {path}", style="green")
+    teller.say(f"picture of {plural(wanted.plot_trees, 'tree')}: {path}", style="green")

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import json
+import math
+import sys
 from collections.abc import Sequence
 from typing import Any
 
@@ -97,6 +100,19 @@ def row_facts(training: Training, r: int) -> dict[str, Any]:
     return {"row": row + 1} | {name: training.frame[name][row] for name in training.ids}
 
 
+def print_json(found: Any) -> None:
+    sys.stdout.write(json.dumps(without_nan(found), indent=2, default=str, allow_nan=False) + "\n")
+
+
+def without_nan(found: Any) -> Any:
+    """The same, with null for NaN, which JSON does not have."""
+    if isinstance(found, dict):
+        return {key: without_nan(value) for key, value in found.items()}
+    if isinstance(found, list):
+        return [without_nan(value) for value in found]
+    return None if isinstance(found, float) and not math.isfinite(found) else found
+
+
 # For people --------------------------------------------------------------------------------------------
 
 
@@ -107,7 +123,7 @@ def print_report(report: dict[str, Any], stderr: bool) -> None:
     if folds is not None:
         each = "each row predicted by a forest of the other folds"
         each += f", {report['group']!r} kept together" if report["group"] else ""
-    console.print(f"\n[bold]{how}[/bold]: {each}, {report['trees']:,} trees, {report['seconds']:.1f} s")
+    console.print(f"\n[bold]{how}[/bold]: {escape(each)}, {report['trees']:,} trees, {report['seconds']:.1f} s")
     for title, table in tables(report).items():
         console.print(f"\n[bold]{escape(title)}[/bold]" if title else "")
         console.print(table)
@@ -132,16 +148,20 @@ def tables(report: dict[str, Any]) -> dict[str, Table]:
     }
 
 
-def plain_table(columns: Sequence[str], left: int = 1) -> Table:
+def plain_table(columns: Sequence[str], sides: str) -> Table:
+    """A table without rows yet; the letters l and r say on which side the cells of each column stand."""
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False)
-    for k, column in enumerate(columns):
-        table.add_column(column, justify="left" if k < left else "right", overflow="fold")
+    for column, side in zip(columns, sides, strict=True):
+        table.add_column(escape(column), justify="left" if side == "l" else "right", overflow="fold")
     return table
 
 
+def side_of(value: Any) -> str:
+    return "r" if isinstance(value, int | float) and not isinstance(value, bool) else "l"
+
+
 def estimates(report: dict[str, Any]) -> Table:
-    table = plain_table(["", "", "95% interval", ""])
-    table.columns[3].justify = "left"
+    table = plain_table(["", "", "95% interval", ""], "lrrl")
     for key, name in NAMES.items():
         if key not in report:
             continue
@@ -153,7 +173,7 @@ def estimates(report: dict[str, Any]) -> Table:
             note = f"no share counted below {report[key]['floor']:g}"
         elif key == "auc" and len(report["classes"]) > 2:
             note = "mean over classes, each against the rest"
-        table.add_row(name, number(found.value), f"{number(found.low)} to {number(found.high)}", note)
+        table.add_row(name, number(found.value), f"{number(found.low)} to {number(found.high)}", escape(note))
     return table
 
 
@@ -164,7 +184,7 @@ def number(value: float) -> str:
 
 def confusion(report: dict[str, Any]) -> Table:
     labels, counts = report["classes"], np.array(report["confusion"])
-    table = plain_table(["", *labels, "right"])
+    table = plain_table(["", *labels, "right"], f"l{'r' * len(labels)}r")
     for k, label in enumerate(labels):
         right = counts[k, k] / counts[k].sum()
         table.add_row(escape(label), *(f"{count:,}" for count in counts[k]), f"{right:.1%}")
@@ -173,7 +193,7 @@ def confusion(report: dict[str, Any]) -> Table:
 
 def frequent_mistakes(report: dict[str, Any]) -> Table:
     labels, counts = report["classes"], np.array(report["confusion"])
-    table = plain_table(["label", "prediction", "rows", "of the label"], left=2)
+    table = plain_table(["label", "prediction", "rows", "of the label"], "llrr")
     wrong = counts * (1 - np.eye(len(labels), dtype=int))
     for at in np.argsort(-wrong, axis=None, kind="stable")[:10]:
         true, predicted = divmod(int(at), len(labels))
@@ -185,7 +205,7 @@ def frequent_mistakes(report: dict[str, Any]) -> Table:
 
 
 def reliability_of_numbers(report: dict[str, Any]) -> Table:
-    table = plain_table(["predicted", "rows", "mean", "observed"])
+    table = plain_table(["predicted", "rows", "mean", "observed"], "lrrr")
     for part in report["reliability"]:
         between = f"{number(part['from'])} to {number(part['to'])}"
         table.add_row(between, f"{part['rows']:,}", number(part["predicted"]), number(part["observed"]))
@@ -193,20 +213,20 @@ def reliability_of_numbers(report: dict[str, Any]) -> Table:
 
 
 def reliability_of_shares(report: dict[str, Any]) -> Table:
-    table = plain_table(["between", "rows", "mean share", "observed", ""])
+    table = plain_table(["between", "rows", "mean share", "observed", ""], "lrrrl")
     for part in report["reliability"]:
         bar = "#" * round(20 * part["observed"])
         cells = f"{part['from']:.1f} and {part['to']:.1f}", f"{part['rows']:,}"
         table.add_row(*cells, f"{part['predicted']:.3f}", f"{part['observed']:.3f}", bar)
-    table.columns[4].justify = "left"
     return table
 
 
 def suspicious(report: dict[str, Any]) -> Table:
-    names = list(report["suspicious"][0]) if report["suspicious"] else []
-    table = plain_table([{"errors": "typical errors"}.get(name, name.replace("_", " ")) for name in names])
+    first: dict[str, Any] = next(iter(report["suspicious"]), {})
+    titles = [{"errors": "typical errors"}.get(name, name.replace("_", " ")) for name in first]
+    table = plain_table(titles, "".join(map(side_of, first.values())))
     for row in report["suspicious"]:
-        table.add_row(*(escape(say_cell(name, row[name])) for name in names))
+        table.add_row(*(escape(say_cell(name, row[name])) for name in first))
     return table
 
 
