@@ -21,6 +21,7 @@ from cli_helpers import small_table, write
 from lazyforest import LazyForestClassifier, LazyForestRegressor
 from lazyforest.cli.commands import app
 from lazyforest.cli.options import ForestOptions
+from lazyforest.cli.reading import open_source
 from lazyforest.cli.terminal import announced_compilation
 
 HEAVY = {"numpy", "numba", "sklearn", "scipy", "pandas", "polars", "pyarrow", "matplotlib", "joblib", "narwhals"}
@@ -169,21 +170,33 @@ def test_a_flag_for_classes_in_regression(lazyforest, files):
     ("flags", "parameters"),
     [
         (["--max-depth", "none", "--max-features", "0.5"], {"max_depth": None, "max_features": 0.5}),
-        (["--max-features", "2", "--criterion", "gini"], {"max_features": 2, "criterion": "gini"}),
-        (["--bootstrap", "false", "--voting", "soft"], {"bootstrap": False, "voting": "soft"}),
+        (["--max-depth", "2"], {"max_depth": 2}),
+        (["--max-features", "2"], {"max_features": 2}),
+        (["--criterion", "gini"], {"criterion": "gini"}),
+        (["--bootstrap", "false"], {"bootstrap": False}),
+        (["--bootstrap", "multinomial"], {"bootstrap": "multinomial"}),
+        (["--voting", "soft"], {"voting": "soft"}),
         (["--seed", "7", "--algorithm", "eager", "--threads", "2"], {"random_state": 7}),
         (["--class-weight", "sweet=3", "--class-weight", "sour=1"], {"class_weight": {"sweet": 3, "sour": 1}}),
-        (["--class-weight", "balanced", "--missing", "reduced"], {"class_weight": "balanced", "missing": "reduced"}),
-        (["--min-samples-split", "9", "--min-weight-fraction-leaf", "0.1"], {"min_samples_split": 9}),
-        (["--fixed-point", "0,0"], {"fixed_point": (0, 0)}),
+        (["--class-weight", "balanced"], {"class_weight": "balanced"}),
+        (["--missing", "reduced"], {"missing": "reduced"}),
+        (["--min-samples-split", "9"], {"min_samples_split": 9}),
+        (["--min-weight-fraction-leaf", "0.1"], {"min_weight_fraction_leaf": 0.1}),
+        (
+            ["--class-weight", "sweet=2.6", "--fixed-point", "0,0"],
+            {"class_weight": {"sweet": 2.6}, "fixed_point": (0, 0)},
+        ),
+        (
+            [word for name in ("count", "colour", "ripe") for word in ("--categorical-features", name)],
+            {"categorical_features": ["count", "colour", "ripe"]},
+        ),
     ],
 )
 def test_flags_reach_the_forest(lazyforest, files, flags, parameters):
-    if "--min-weight-fraction-leaf" in flags:
-        parameters = {**parameters, "min_weight_fraction_leaf": 0.1}
     ran = lazyforest("predict", *files, *PREDICT, *flags)
-    got = pl.read_csv(ran.out.encode())
-    assert np.array_equal(got[["p_sour", "p_sweet"]].to_numpy(), expected(small_table(), **parameters).proba)
+    proba = expected(small_table(), **parameters).proba
+    assert np.array_equal(pl.read_csv(ran.out.encode())[["p_sour", "p_sweet"]].to_numpy(), proba)
+    assert not np.array_equal(proba, expected(small_table()).proba)  # or a flag without effect would go unseen
 
 
 # Formats -------------------------------------------------------------------------------------------------
@@ -209,9 +222,11 @@ def test_every_format_gives_the_answer_of_the_python_interface(lazyforest, tmp_p
 def test_every_format_can_be_written_and_read_again(lazyforest, files, tmp_path, name):
     out = tmp_path / f"out-{name}"
     assert lazyforest("predict", *files, *PREDICT, "-o", out).code == 0
-    again = lazyforest("predict", files[0], out, *PREDICT)
-    assert again.code == 1  # what is read has the predictions
-    assert "already has a column 'prediction'" in again.err
+    source = open_source(str(out), None, "utf-8", tmp_path)
+    found = pl.concat([batch.cells for batch in source.batches()])
+    assert found.columns == [*small_table().drop("class").columns, "prediction", "p_sour", "p_sweet"]
+    assert np.array_equal(found[["p_sour", "p_sweet"]].cast(pl.Float64).to_numpy(), expected(small_table()).proba)
+    assert "already has a column 'prediction'" in lazyforest.fails("predict", files[0], out, *PREDICT)
 
 
 def test_parquet_has_types_and_csv_the_text_as_it_was(lazyforest, tmp_path):

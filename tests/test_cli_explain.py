@@ -12,6 +12,7 @@ from matplotlib.colors import to_hex
 
 from cli_helpers import small_table, write
 from lazyforest import LazyForestClassifier, LazyForestRegressor
+from lazyforest.exploration import rounded
 from lazyforest.plots import GREY, plot_exploration
 from lazyforest.trees import opened_nodes, shared_leaves
 
@@ -193,15 +194,10 @@ def test_without_matplotlib(lazyforest, files, monkeypatch):
 
 
 def test_thresholds_are_rounded_in_words():
-    from lazyforest.exploration import rounded
-
     assert rounded("a = 3 >= 116.80000000000001") == "a = 3 >= 116.8"
     assert rounded("a < 0.25 and b in {1.5}") == "a < 0.25 and b in {1.5}"
-    assert np.isnan(
-        LazyForestClassifier(1, random_state=0)
-        .fit([["a"], ["b"]] * 9, [0, 1] * 9)
-        .explore([["a"]])
-        .paths(0)[0]
-        .steps[0]
-        .threshold
-    )
+
+
+def test_a_set_has_no_threshold():
+    forest = LazyForestClassifier(1, random_state=0).fit([["a"], ["b"]] * 9, [0, 1] * 9)
+    assert np.isnan(forest.explore([["a"]]).paths(0)[0].steps[0].threshold)
