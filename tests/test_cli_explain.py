@@ -72,7 +72,7 @@ def test_opened_nodes_are_those_of_the_exploration(forest):
 def test_opened_nodes_of_rows_that_miss_different_columns():
     X, y, new = split()
     forest = LazyForestClassifier(2, random_state=0, missing="reduced").fit(X, y)
-    with pytest.raises(ValueError, match="one row a time"):
+    with pytest.raises(ValueError, match="one row at a time"):
         opened_nodes(forest, new, 0)
     with pytest.raises(IndexError, match="from 0 to 1"):
         opened_nodes(forest, new[:1], 2)
@@ -178,6 +178,11 @@ def test_the_picture_is_written(lazyforest, files, tmp_path, ending, start):
     assert (tmp_path / f"why.{ending}").read_bytes().startswith(start)
     assert "exists already" in lazyforest.fails("explain", *files, *flags)
     assert lazyforest("explain", *files, *flags, "--force").code == 0
+
+
+def test_no_more_trees_are_drawn_than_there_are(lazyforest, files):
+    ran = lazyforest("explain", *files, "--target", "class", "--trees", "2", "--plot", "why.svg")
+    assert "picture of 2 trees: why.svg" in ran.err
 
 
 def test_a_row_that_is_not_there(lazyforest, files):

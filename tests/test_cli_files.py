@@ -134,6 +134,11 @@ def test_absent_files_and_folders(lazyforest, tmp_path, good):
     assert missing == "The folder none does not exist. Make it first: mkdir -p none"
 
 
+def test_regression_of_text(lazyforest, good):
+    said = lazyforest.fails("predict", good, good, "--target", "y", "--task", "regression")
+    assert said == "good.csv: the target 'y' holds text, regression needs numbers. Leave out --task."
+
+
 def test_columns_that_flags_name(lazyforest, good):
     assert "Did you mean 'y'?" in lazyforest.fails("predict", good, good, "--target", "Y")
     assert "has the --id column 'z'" in lazyforest.fails("predict", good, good, "--target", "y", "--id", "z")

@@ -138,7 +138,7 @@ def test_ctrl_c_in_the_middle(terminal, folder, output):
     child.expect(r"trees, ")
     before = sorted(os.listdir(folder))
     child.sendintr()
-    child.expect("Interrupted; nothing was written.")
+    child.expect("Interrupted; no file was written.")
     child.expect(pexpect.EOF)
     child.close()
     assert child.exitstatus == 130
@@ -165,7 +165,7 @@ def test_ctrl_c_while_compiling(folder):
     child.expect("Compiling for this CPU, once")
     time.sleep(1.0)
     child.sendintr()
-    child.expect("Interrupted; nothing was written.", timeout=10)
+    child.expect("Interrupted; no file was written.", timeout=10)
     child.expect(pexpect.EOF)
     child.close()
     assert child.exitstatus == 130

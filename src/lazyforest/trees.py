@@ -86,7 +86,9 @@ def records(forest: Any, queries: Array, trees: range) -> Iterator[Record]:
     kept = forest._forest
     gaps = np.isnan(queries)
     if kept.reduced and (gaps != gaps[:1]).any():
-        raise ValueError("With missing='reduced', rows that miss different columns share no tree. Ask one row a time.")
+        raise ValueError(
+            "With missing='reduced', rows that miss different columns share no tree. Ask one row at a time."
+        )
     usable = np.flatnonzero(~gaps[0]) if kept.reduced else np.arange(queries.shape[1])
     task = new_task(kept.table, kept.target, kept.rules._replace(algorithm=BATCHED), queries, usable)
     room = new_room()

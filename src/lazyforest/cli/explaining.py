@@ -247,11 +247,10 @@ def say_value(value: Any) -> str:
 
 
 def draw(forest: Any, asked: Question, path: Path, wanted: ExplainOptions) -> None:
-    if not 1 <= wanted.plot_trees <= forest.n_estimators:
-        raise Misuse(f"--plot-trees must be from 1 to the number of trees. Got {wanted.plot_trees}.")
+    trees = range(min(wanted.plot_trees, forest.n_estimators))
     with waiting(f"drawing {path}"):
-        figure = plot_exploration(forest, asked.X, range(wanted.plot_trees), [f"row {n}" for n in asked.numbers])
+        figure = plot_exploration(forest, asked.X, trees, [f"row {n}" for n in asked.numbers])
         content = io.BytesIO()
         figure.savefig(content, format=path.suffix[1:].lower(), dpi=150)
     write_bytes(path, content.getvalue(), wanted.force)
-    teller.say(f"picture of {plural(wanted.plot_trees, 'tree')}: {path}", style="green")
+    teller.say(f"picture of {plural(len(trees), 'tree')}: {path}", style="green")

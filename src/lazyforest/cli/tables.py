@@ -113,7 +113,8 @@ def read_target(target: pl.Series, how: DataOptions, where: str) -> tuple[bool, 
     few = distinct == 2 or (distinct <= MOST_CLASSES and distinct * ROWS_PER_CLASS <= target.len())
     regression = numeric and not (whole and few) if how.task is None else how.task == "regression"
     if regression and not numeric:
-        raise Failure(f"{where}: the target {how.target!r} holds {family(target.dtype)}, regression needs numbers.")
+        held = family(target.dtype)
+        raise Failure(f"{where}: the target {how.target!r} holds {held}, regression needs numbers. Leave out --task.")
     if family(target.dtype) not in ("numbers", "text", "true or false"):
         target = target.cast(pl.String)
     if not regression and whole:

@@ -48,7 +48,7 @@ class Teller:
             self.interrupted = True
             show_cursor = b"\x1b[?25h" if sys.stderr.isatty() else b""
             with suppress(OSError):
-                os.write(2, show_cursor + b"\nInterrupted; nothing was written.\n")
+                os.write(2, show_cursor + b"\nInterrupted; no file was written.\n")
 
 
 teller = Teller()
