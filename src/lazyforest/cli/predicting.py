@@ -79,7 +79,7 @@ def predict_file(forest: Any, rows: Rows, to: Destination, chunk_rows: int | Non
 def predicted_chunks(forest: Any, rows: Rows, to: Destination, per_chunk: int, progress: Any) -> Iterator[pl.DataFrame]:
     names = prediction_columns(rows.training)
     with waiting(f"reading {rows.source.name}"):
-        types = rows.own_types() if to.keeps_types else {}
+        types = rows.own_types(per_chunk) if to.keeps_types else {}
     for cells, X in rows.chunks(per_chunk):
         if X.height == 0:
             continue

@@ -233,9 +233,9 @@ class Rows:
         """As many rows as fit: a lazy forest does its work anew for every chunk."""
         return asked or max(1000, BYTES_PER_CHUNK // (BYTES_PER_CELL * max(len(self.source.columns), 1)))
 
-    def own_types(self) -> Types:
+    def own_types(self, rows: int) -> Types:
         """What the text of NEW's own columns is, for a file that keeps types; TRAIN has no say in that."""
-        batches = (clean_text(cells, self.source, self.gaps) for _, cells in self.source.batches())
+        batches = (clean_text(cells, self.source, self.gaps) for _, cells in self.source.batches(rows))
         return find_types(batches) if self.source.is_csv else {}
 
     def with_own_types(self, cells: pl.DataFrame, types: Types) -> pl.DataFrame:
