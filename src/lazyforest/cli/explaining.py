@@ -17,7 +17,7 @@ from lazyforest.cli.options import DataOptions, ExplainOptions, ForestOptions, T
 from lazyforest.cli.report import number, plain_table, print_json, side_of
 from lazyforest.cli.session import make_forest, open_file, prepared, read_table
 from lazyforest.cli.tables import Rows, Training, say_class
-from lazyforest.cli.terminal import announced_compilation, teller, waiting
+from lazyforest.cli.terminal import announced_compilation, new_console, teller, waiting
 from lazyforest.cli.writing import check_file, write_bytes
 from lazyforest.exploration import Path as TreePath
 from lazyforest.exploration import Step, rounded
@@ -184,7 +184,7 @@ def nearest_rows(training: Training, shared: Any, count: int, deciding: list[str
 
 
 def print_reason(reason: dict[str, Any]) -> None:
-    console = Console(highlight=False)
+    console = new_console()
     shares = sorted(reason["shares"].items(), key=lambda one: -one[1])[:4]
     prediction = reason["prediction"]
     said = number(prediction) if isinstance(prediction, float) else str(prediction)

@@ -10,13 +10,13 @@ from typing import Any
 
 import numpy as np
 from rich import box
-from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
 from lazyforest.cli import metrics
 from lazyforest.cli.metrics import Estimate
 from lazyforest.cli.tables import Training, say_class
+from lazyforest.cli.terminal import new_console
 from lazyforest.engine.layout import Array
 
 MOST_SHOWN = 8  # classes of a confusion matrix that fit into 80 columns
@@ -117,7 +117,7 @@ def without_nan(found: Any) -> Any:
 
 
 def print_report(report: dict[str, Any], stderr: bool) -> None:
-    console = Console(stderr=stderr, highlight=False)
+    console = new_console(stderr=stderr)
     folds, each = report["folds"], "each row predicted by a forest of all others"
     how = "Leave-one-out" if folds is None else f"{folds}-fold cross-validation"
     if folds is not None:

@@ -20,6 +20,11 @@ GRACE = 0.4  # seconds between Ctrl-C and the end, if the program is in the midd
 INTERRUPTS = (signal.SIGINT, signal.SIGTERM, *((signal.SIGHUP,) if hasattr(signal, "SIGHUP") else ()))
 
 
+def new_console(stderr: bool = False, soft_wrap: bool = False) -> Console:
+    """Leaves text as it is: no numbers in colour, no pictures for :a:."""
+    return Console(stderr=stderr, soft_wrap=soft_wrap, highlight=False, emoji=False)
+
+
 class Teller:
     """Says things on standard error, unless it is to be quiet."""
 
@@ -29,7 +34,7 @@ class Teller:
     @property
     def console(self) -> Console:
         """Breaks lines between words on a terminal, and nowhere else."""
-        return Console(stderr=True, highlight=False, soft_wrap=not sys.stderr.isatty())
+        return new_console(stderr=True, soft_wrap=not sys.stderr.isatty())
 
     @property
     def shows_progress(self) -> bool:

@@ -11,7 +11,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
 from pathlib import Path
-from typing import IO, Literal, NamedTuple, Protocol
+from typing import IO, Literal, NamedTuple
 
 import polars as pl
 
@@ -49,12 +49,6 @@ class Destination(NamedTuple):
     @property
     def keeps_types(self) -> bool:
         return self.format in ("jsonl", "parquet", "arrow")
-
-
-class Writer(Protocol):
-    def write(self, frame: pl.DataFrame) -> None: ...
-
-    def close(self) -> None: ...
 
 
 def find_destination(how: OutputOptions) -> Destination:
@@ -96,7 +90,7 @@ def format_of(path: Path, asked: str | None) -> tuple[str, Packing]:
 
 
 @contextmanager
-def opened(to: Destination) -> Iterator[Writer]:
+def opened(to: Destination) -> Iterator[TextWriter | ColumnWriter]:
     """A writer of rows. Its file gets its name when all is written and safe on disk; otherwise nothing is left."""
     if to.path is None or (to.path.exists() and not stat.S_ISREG(to.path.stat().st_mode)):
         with temporary_folder() as scratch:
@@ -131,7 +125,7 @@ def write_bytes(path: Path, content: bytes, replace: bool) -> None:
         file.write(content)
 
 
-def to_stream(to: Destination, scratch: Path) -> Iterator[Writer]:
+def to_stream(to: Destination, scratch: Path) -> Iterator[TextWriter | ColumnWriter]:
     """Standard output, a pipe or a device: what is written is written."""
     try:
         with nullcontext(sys.stdout.buffer) if to.path is None else to.path.open("wb") as file:
@@ -167,7 +161,7 @@ def give_name(partial: Path, final: Path, replace: bool) -> None:
             os.close(folder)
 
 
-def new_writer(to: Destination, file: IO[bytes], folder: Path) -> Writer:
+def new_writer(to: Destination, file: IO[bytes], folder: Path) -> TextWriter | ColumnWriter:
     return ColumnWriter(to, file, folder) if to.format in ("parquet", "arrow") else TextWriter(to, file)
 
 
