@@ -1,0 +1,334 @@
+"""The cuts that may be best when a single row is left out, for two classes by entropy.
+
+Leaving out weight w of class c raises the score of a cut by what that row surprised its side, so only cuts within
+that reach of the best can take its place: a few dozen at a large node. Each is scored without every kind (c, w) of
+row, taken from either side; then a row costs a look at these.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from lazyforest.engine.bins import fill_fine
+from lazyforest.engine.layout import BINS, BLOCK, LOCAL, SHIFT, Array, Scalar, Table, inlined, jit
+from lazyforest.engine.nodes import NUMBER, Best, is_empty
+from lazyforest.engine.partition import midpoint
+from lazyforest.engine.two import SLACK, WIDTH, score_two
+
+HEAVIEST = 8  # rows that weigh more are searched for one by one
+KINDS = 2 * HEAVIEST
+MOST = 2048  # candidates
+COUNT, USABLE = 0, 1
+
+
+class Candidates(NamedTuple):
+    """Numbers by which a kind of row may want to part; a kind is class * HEAVIEST + weight - 1."""
+
+    place: Array  # (2,): how many candidates; whether they are all
+    kinds: Array  # (KINDS,) is there such a row?
+    least: Array  # (KINDS,) a score that the best condition has without such a row
+    column: Array  # (MOST,)
+    lower: Array  # (MOST,) the highest invalid code, and what its rows weigh
+    lower_weight: Array
+    cut: Array  # (MOST,) the lowest valid code, and what its rows weigh
+    cut_weight: Array
+    variant: Array  # (MOST,) 1: missing values are valid
+    left: Array  # (MOST, 2) weights of the invalid side
+    missing: Array  # (columns,) weight of the rows that miss the column
+    relevant: Array  # (KINDS, MOST) the candidates of a kind
+    n_relevant: Array  # (KINDS,) how many
+    scores: Array  # (KINDS, MOST, 2) without a row of the invalid side, of the valid side
+
+
+class Cut(NamedTuple):
+    """The best candidate for a row."""
+
+    index: Scalar
+    score: Scalar
+
+
+def new_candidates(table: Table) -> Candidates:
+    whole = np.int64
+    return Candidates(
+        place=np.zeros(2, dtype=whole),
+        kinds=np.zeros(KINDS, dtype=np.bool_),
+        least=np.empty(KINDS),
+        column=np.empty(MOST, dtype=whole),
+        lower=np.empty(MOST, dtype=whole),
+        lower_weight=np.empty(MOST, dtype=whole),
+        cut=np.empty(MOST, dtype=whole),
+        cut_weight=np.empty(MOST, dtype=whole),
+        variant=np.empty(MOST, dtype=whole),
+        left=np.empty((MOST, 2), dtype=whole),
+        missing=np.zeros(table.codes.shape[0], dtype=whole),
+        relevant=np.empty((KINDS, MOST), dtype=whole),
+        n_relevant=np.zeros(KINDS, dtype=whole),
+        scores=np.empty((KINDS, MOST, 2)),
+    )
+
+
+@jit
+def score_without(kind: Any, a: Any, b: Any, total_a: Any, total_b: Any, from_left: Any, f: Any) -> Any:
+    """The score of a cut with a and b on its invalid side when a row of that kind leaves a side.
+
+    Minus infinity if the side does not have such a row, or nothing else.
+    """
+    w, second = np.int64(kind % HEAVIEST + 1), kind >= HEAVIEST
+    own = (b if from_left else total_b - b) if second else (a if from_left else total_a - a)
+    side = a + b if from_left else total_a + total_b - a - b
+    if own < w or side <= w:
+        return -np.inf
+    if second:
+        total_b -= w
+        b -= w if from_left else 0
+    else:
+        total_a -= w
+        a -= w if from_left else 0
+    return score_two(np.uint64(a), np.uint64(b), np.uint64(total_a), np.uint64(total_b), f)
+
+
+@jit
+def surprise(w: Any, own: Any, other: Any, f: Any) -> Any:
+    """How much leaving out weight w of a class that weighs ``own`` beside ``other`` raises a side's score."""
+    return (f[own - w] - f[own]) - (f[own + other - w] - f[own + other])
+
+
+@jit
+def may_matter(
+    bound: Any, a: Any, c: Any, b: Any, d: Any, total_a: Any, total_b: Any, kinds: Any, least: Any, f: Any
+) -> Any:
+    """May a cut that scores ``bound`` at most, with a to c and b to d on its invalid side, be best without some row?"""
+    slack = SLACK * (float(total_a + total_b) + abs(bound))
+    for kind in range(kinds.size):
+        if not kinds[kind]:
+            continue
+        w, second = np.int64(kind % HEAVIEST + 1), kind >= HEAVIEST
+        rise = -np.inf
+        if second:
+            if d >= w:
+                rise = surprise(w, max(b, w), c, f)
+            if total_b - b >= w:
+                rise = max(rise, surprise(w, max(total_b - d, w), total_a - a, f))
+        else:
+            if c >= w:
+                rise = surprise(w, max(a, w), d, f)
+            if total_a - a >= w:
+                rise = max(rise, surprise(w, max(total_a - c, w), total_b - b, f))
+        if bound + rise >= least[kind] - slack:
+            return True
+    return False
+
+
+@inlined
+def find_candidates(node: Any, table: Any, target: Any, search: Any, small: Any, rules: Any, found: Any) -> None:
+    """All cuts of the node, whose best condition was just found, that matter for one of ``found.kinds``."""
+    left, total = search.best_left, node.total
+    total_a, total_b = np.int64(total[0]), np.int64(total[1])
+    found.place[COUNT], found.place[USABLE] = 0, 1
+    for kind in range(KINDS):
+        if found.kinds[kind]:
+            one = score_without(kind, left[0], left[1], total_a, total_b, True, search.f)
+            two = score_without(kind, left[0], left[1], total_a, total_b, False, search.f)
+            least = max(one, two) if min(one, two) == -np.inf else min(one, two)
+            found.least[kind] = np.inf if least == -np.inf else least
+    n = node.hi - node.lo
+    for k in range(search.columns.size):
+        j = search.columns[k]
+        found.missing[j] = 0
+        if n <= BLOCK:
+            if k < small.listed[0]:
+                list_candidates(table.codes[j], small, small.lists[j], n, total_a, total_b, search.f, found, j)
+        else:
+            search_bins(node, table, target, search, rules, found, j, k)
+    score_candidates(total_a, total_b, search.f, found)
+
+
+@jit
+def add_candidate(
+    found: Any, j: Any, variant: Any, lower: Any, lower_weight: Any, cut: Any, cut_weight: Any, a: Any, b: Any
+) -> None:
+    at = found.place[COUNT]
+    if at == MOST:
+        found.place[USABLE] = 0
+        return
+    found.column[at], found.variant[at], found.left[at, 0], found.left[at, 1] = j, variant, a, b
+    found.lower[at], found.lower_weight[at], found.cut[at], found.cut_weight[at] = lower, lower_weight, cut, cut_weight
+    found.place[COUNT] = at + 1
+
+
+@jit
+def list_candidates(
+    codes: Any, small: Any, words: Any, n: Any, total_a: Any, total_b: Any, f: Any, found: Any, j: Any
+) -> None:
+    """The candidates of a column, along its sorted list."""
+    first, row, weight, y = 0, small.row, small.weight, small.y
+    missing_a, missing_b = np.int64(0), np.int64(0)
+    while first < n and (words[first] >> SHIFT) == 0:
+        local = words[first] & LOCAL
+        missing_a += np.int64(weight[local]) * (1 - np.int64(y[local]))
+        missing_b += np.int64(weight[local]) * np.int64(y[local])
+        first += 1
+    found.missing[j] = missing_a + missing_b
+    for variant in range(1 if first == 0 else 2):
+        a, b = (missing_a, missing_b) if variant == 0 else (np.int64(0), np.int64(0))
+        lower, lower_weight, start = np.int64(0), np.int64(0), first
+        while start < n:
+            stop, here_a, here_b = start, np.int64(0), np.int64(0)
+            while stop < n and (words[stop] >> SHIFT) == (words[start] >> SHIFT):
+                local = words[stop] & LOCAL
+                here_a += np.int64(weight[local]) * (1 - np.int64(y[local]))
+                here_b += np.int64(weight[local]) * np.int64(y[local])
+                stop += 1
+            cut = np.int64(codes[row[words[start] & LOCAL]])
+            if a + b > 0:
+                score = score_two(np.uint64(a), np.uint64(b), np.uint64(total_a), np.uint64(total_b), f)
+                if may_matter(score, a, a, b, b, total_a, total_b, found.kinds, found.least, f):
+                    add_candidate(found, j, variant, lower, lower_weight, cut, here_a + here_b, a, b)
+            a, b, lower, lower_weight, start = a + here_a, b + here_b, cut, here_a + here_b, stop
+
+
+@jit
+def search_bins(node: Any, table: Any, target: Any, search: Any, rules: Any, found: Any, j: Any, slot: Any) -> None:
+    """The candidates of a column, whose histogram is still there."""
+    sums, missing, f = search.histogram[slot, : search.n_bins[slot]], search.missing[slot], search.f
+    total_a, total_b = np.int64(node.total[0]), np.int64(node.total[1])
+    found.missing[j] = missing[0] + missing[1]
+    variants = 1 if is_empty(missing, 2) else 2
+    n_opened = np.int64(0)
+    search.opened[:] = False
+    for variant in range(variants):
+        more_a, more_b = (missing[0], missing[1]) if variant == 0 else (np.int64(0), np.int64(0))
+        for lo in range(0, sums.shape[0] - 1, WIDTH):
+            hi = min(lo + WIDTH, sums.shape[0] - 1)
+            if reaches(sums, lo, hi, more_a, more_b, total_a, total_b, found.kinds, found.least, f):
+                for b in range(lo + 1, hi + 1):
+                    if not search.opened[b] and reaches(
+                        sums, b - 1, b, more_a, more_b, total_a, total_b, found.kinds, found.least, f
+                    ):
+                        search.opened[b] = True
+                        n_opened += 1
+    if n_opened == 0:
+        return
+    exact = table.first_code[j, BINS] <= BINS
+    if not exact:
+        fill_fine(node, table, target, search, rules, j, n_opened)
+    for variant in range(variants):
+        more_a, more_b = (missing[0], missing[1]) if variant == 0 else (np.int64(0), np.int64(0))
+        bin_candidates(sums, search, exact, variant, more_a, more_b, total_a, total_b, found, j)
+
+
+@jit
+def reaches(
+    sums: Any, lo: Any, hi: Any, more_a: Any, more_b: Any, total_a: Any, total_b: Any, kinds: Any, least: Any, f: Any
+) -> Any:
+    """May the bins lo + 1 to hi hold, or border on, a cut that matters?"""
+    a, b = more_a + np.int64(sums[lo, 0]), more_b + np.int64(sums[lo, 1])
+    c, d = more_a + np.int64(sums[hi, 0]), more_b + np.int64(sums[hi, 1])
+    if a == c and b == d:
+        return False
+    x, y = np.uint64(total_a), np.uint64(total_b)
+    bound = max(
+        max(score_two(np.uint64(a), np.uint64(b), x, y, f), score_two(np.uint64(c), np.uint64(d), x, y, f)),
+        max(score_two(np.uint64(a), np.uint64(d), x, y, f), score_two(np.uint64(c), np.uint64(b), x, y, f)),
+    )
+    return may_matter(bound, a, c, b, d, total_a, total_b, kinds, least, f)
+
+
+@jit
+def bin_candidates(
+    sums: Any,
+    search: Any,
+    exact: Any,
+    variant: Any,
+    more_a: Any,
+    more_b: Any,
+    total_a: Any,
+    total_b: Any,
+    found: Any,
+    j: Any,
+) -> None:
+    """The candidates among the cuts of the opened bins. The bin below a candidate is open too: it borders on it."""
+    opened, fine, codes, f = search.opened, search.fine, search.fine_codes, search.f
+    lower, lower_weight = np.int64(0), np.int64(0)
+    for b in range(1, sums.shape[0]):
+        if not opened[b]:
+            weight = np.int64(sums[b, 0]) - np.int64(sums[b - 1, 0]) + np.int64(sums[b, 1]) - np.int64(sums[b - 1, 1])
+            if weight > 0:
+                lower, lower_weight = np.int64(-1), weight
+            continue
+        one, two = more_a + np.int64(sums[b - 1, 0]), more_b + np.int64(sums[b - 1, 1])
+        for k in range(np.int64(b) if exact else search.starts[b], np.int64(b + 1) if exact else search.stops[b]):
+            here_a = np.int64(sums[b, 0]) - np.int64(sums[b - 1, 0]) if exact else np.int64(fine[k, 0])
+            here_b = np.int64(sums[b, 1]) - np.int64(sums[b - 1, 1]) if exact else np.int64(fine[k, 1])
+            if here_a + here_b == 0:
+                continue
+            cut = np.int64(k) if exact else np.int64(codes[k])
+            if one + two > 0:
+                score = score_two(np.uint64(one), np.uint64(two), np.uint64(total_a), np.uint64(total_b), f)
+                if may_matter(score, one, one, two, two, total_a, total_b, found.kinds, found.least, f):
+                    add_candidate(found, j, variant, lower, lower_weight, cut, here_a + here_b, one, two)
+            one, two, lower, lower_weight = one + here_a, two + here_b, cut, here_a + here_b
+
+
+@jit
+def score_candidates(total_a: Any, total_b: Any, f: Any, found: Any) -> None:
+    """For each kind, the candidates that matter to it."""
+    for kind in range(KINDS):
+        found.n_relevant[kind] = 0
+        if not found.kinds[kind]:
+            continue
+        slack = SLACK * (float(total_a + total_b) + abs(found.least[kind]))
+        for i in range(found.place[COUNT]):
+            a, b = found.left[i, 0], found.left[i, 1]
+            one = score_without(kind, a, b, total_a, total_b, True, f)
+            two = score_without(kind, a, b, total_a, total_b, False, f)
+            if max(one, two) >= found.least[kind] - slack:
+                at = found.n_relevant[kind]
+                found.relevant[kind, at], found.scores[kind, at, 0], found.scores[kind, at, 1] = i, one, two
+                found.n_relevant[kind] = at + 1
+
+
+@jit
+def best_candidate(found: Any, kind: Any, codes: Any, r: Any) -> Any:
+    """The best candidate for row r: highest score, lowest column, lowest cut, missing values invalid."""
+    highest, best = -np.inf, np.int64(-1)
+    for k in range(found.n_relevant[kind]):
+        i = found.relevant[kind, k]
+        code = np.int64(codes[found.column[i], r])
+        valid = found.variant[i] == 1 if code == 0 else code >= found.cut[i]
+        score = found.scores[kind, k, 1 if valid else 0]
+        if score > highest:
+            highest, best = score, i
+        elif score == highest and best >= 0:
+            j = found.column[best]
+            if found.column[i] < j or (found.column[i] == j and found.cut[i] < found.cut[best]):
+                best = i
+    return Cut(best, highest)
+
+
+@jit
+def as_condition(found: Any, cut: Any, codes: Any, rows: Any, lo: Any, hi: Any, r: Any, w: Any) -> Any:
+    """The candidate as the row that is left out sees it: a code that it has alone is not there."""
+    i = cut.index
+    j, lower, upper = found.column[i], found.lower[i], found.cut[i]
+    code = np.int64(codes[j, r])
+    if (code == lower and found.lower_weight[i] == w) or (code == upper and found.cut_weight[i] == w):
+        lower, upper = np.int64(0), np.int64(1) << 62
+        for k in range(lo, hi):
+            other = np.int64(codes[j, rows[k]])
+            if rows[k] != r and other > 0:
+                if other < found.cut[i]:
+                    lower = max(lower, other)
+                else:
+                    upper = min(upper, other)
+    return Best(cut.score, j, lower, upper, found.variant[i] == 1, found.missing[j] > 0, NUMBER)
+
+
+@jit
+def threshold_of(table: Any, best: Any) -> Any:
+    if best.lower == 0:
+        return -np.inf
+    start = table.value_start[best.column] - 1
+    return midpoint(table.values[start + best.lower], table.values[start + best.cut])
