@@ -19,7 +19,7 @@ from lazyforest.engine.two import SLACK, WIDTH, score_two
 
 HEAVIEST = 8  # rows that weigh more are searched for one by one
 KINDS = 2 * HEAVIEST
-MOST = 2048  # candidates
+MOST = 16384  # candidates
 COUNT, USABLE = 0, 1
 
 
@@ -28,7 +28,8 @@ class Candidates(NamedTuple):
 
     place: Array  # (2,): how many candidates; whether they are all
     kinds: Array  # (KINDS,) is there such a row?
-    least: Array  # (KINDS,) a score that the best condition has without such a row
+    least: Array  # (KINDS + 2,) a score that the best condition has without such a row; the lowest of a class
+    heaviest: Array  # (2,) the heaviest row of each class, 0: none
     column: Array  # (MOST,)
     lower: Array  # (MOST,) the highest invalid code, and what its rows weigh
     lower_weight: Array
@@ -40,6 +41,11 @@ class Candidates(NamedTuple):
     relevant: Array  # (KINDS, MOST) the candidates of a kind
     n_relevant: Array  # (KINDS,) how many
     scores: Array  # (KINDS, MOST, 2) without a row of the invalid side, of the valid side
+    below: Array  # (KINDS, MOST) the best of a stretch up to here, for rows above it
+    above: Array  # (KINDS, MOST) the best of a stretch from here, for rows below it
+    stretches: Array  # (KINDS, 2 * columns + 1) where each starts: a column and a variant
+    n_stretches: Array  # (KINDS,)
+    most: Array  # (KINDS, 2 * columns) the highest score of a stretch
 
 
 class Cut(NamedTuple):
@@ -54,7 +60,8 @@ def new_candidates(table: Table) -> Candidates:
     return Candidates(
         place=np.zeros(2, dtype=whole),
         kinds=np.zeros(KINDS, dtype=np.bool_),
-        least=np.empty(KINDS),
+        least=np.empty(KINDS + 2),
+        heaviest=np.empty(2, dtype=whole),
         column=np.empty(MOST, dtype=whole),
         lower=np.empty(MOST, dtype=whole),
         lower_weight=np.empty(MOST, dtype=whole),
@@ -66,6 +73,11 @@ def new_candidates(table: Table) -> Candidates:
         relevant=np.empty((KINDS, MOST), dtype=whole),
         n_relevant=np.zeros(KINDS, dtype=whole),
         scores=np.empty((KINDS, MOST, 2)),
+        below=np.empty((KINDS, MOST), dtype=np.int32),
+        above=np.empty((KINDS, MOST), dtype=np.int32),
+        stretches=np.empty((KINDS, 2 * len(table.codes) + 1), dtype=np.int32),
+        n_stretches=np.zeros(KINDS, dtype=whole),
+        most=np.empty((KINDS, 2 * len(table.codes))),
     )
 
 
@@ -96,28 +108,36 @@ def surprise(w: Any, own: Any, other: Any, f: Any) -> Any:
 
 
 @jit
+def rise(second: Any, w: Any, a: Any, c: Any, b: Any, d: Any, total_a: Any, total_b: Any, f: Any) -> Any:
+    """The most that leaving out weight w of a class can raise a cut with a to c and b to d on its invalid side."""
+    if second:
+        left, right = min(w, d), min(w, total_b - b)  # no more than the side may have
+        return max(surprise(left, max(b, left), c, f), surprise(right, max(total_b - d, right), total_a - a, f))
+    left, right = min(w, c), min(w, total_a - a)
+    return max(surprise(left, max(a, left), d, f), surprise(right, max(total_a - c, right), total_b - b, f))
+
+
+@jit
 def may_matter(
-    bound: Any, a: Any, c: Any, b: Any, d: Any, total_a: Any, total_b: Any, kinds: Any, least: Any, f: Any
+    bound: Any, a: Any, c: Any, b: Any, d: Any, total_a: Any, total_b: Any, least: Any, heaviest: Any, f: Any
 ) -> Any:
-    """May a cut that scores ``bound`` at most, with a to c and b to d on its invalid side, be best without some row?"""
+    """May a cut that scores ``bound`` at most, with a to c and b to d on its invalid side, be best without some row?
+
+    First the heaviest row of each class against the lowest score to be reached: most cuts end there.
+    """
     slack = SLACK * (float(total_a + total_b) + abs(bound))
-    for kind in range(kinds.size):
-        if not kinds[kind]:
+    for second in range(2):
+        w = heaviest[second]
+        if w == 0:
             continue
-        w, second = np.int64(kind % HEAVIEST + 1), kind >= HEAVIEST
-        rise = -np.inf
-        if second:
-            if d >= w:
-                rise = surprise(w, max(b, w), c, f)
-            if total_b - b >= w:
-                rise = max(rise, surprise(w, max(total_b - d, w), total_a - a, f))
-        else:
-            if c >= w:
-                rise = surprise(w, max(a, w), d, f)
-            if total_a - a >= w:
-                rise = max(rise, surprise(w, max(total_a - c, w), total_b - b, f))
-        if bound + rise >= least[kind] - slack:
-            return True
+        if bound + rise(second, w, a, c, b, d, total_a, total_b, f) < least[KINDS + second] - slack:
+            continue
+        for kind in range(second * HEAVIEST, second * HEAVIEST + w):
+            if least[kind] == np.inf:
+                continue
+            w_of_kind = np.int64(kind % HEAVIEST + 1)
+            if bound + rise(second, w_of_kind, a, c, b, d, total_a, total_b, f) >= least[kind] - slack:
+                return True
     return False
 
 
@@ -127,12 +147,18 @@ def find_candidates(node: Any, table: Any, target: Any, search: Any, small: Any,
     left, total = search.best_left, node.total
     total_a, total_b = np.int64(total[0]), np.int64(total[1])
     found.place[COUNT], found.place[USABLE] = 0, 1
+    for second in range(2):
+        found.heaviest[second], found.least[KINDS + second] = 0, np.inf
     for kind in range(KINDS):
+        found.least[kind] = np.inf
         if found.kinds[kind]:
             one = score_without(kind, left[0], left[1], total_a, total_b, True, search.f)
             two = score_without(kind, left[0], left[1], total_a, total_b, False, search.f)
             least = max(one, two) if min(one, two) == -np.inf else min(one, two)
-            found.least[kind] = np.inf if least == -np.inf else least
+            if least > -np.inf:
+                second = kind // HEAVIEST
+                found.least[kind], found.heaviest[second] = least, kind % HEAVIEST + 1
+                found.least[KINDS + second] = min(found.least[KINDS + second], least)
     n = node.hi - node.lo
     for k in range(search.columns.size):
         j = search.columns[k]
@@ -184,7 +210,7 @@ def list_candidates(
             cut = np.int64(codes[row[words[start] & LOCAL]])
             if a + b > 0:
                 score = score_two(np.uint64(a), np.uint64(b), np.uint64(total_a), np.uint64(total_b), f)
-                if may_matter(score, a, a, b, b, total_a, total_b, found.kinds, found.least, f):
+                if may_matter(score, a, a, b, b, total_a, total_b, found.least, found.heaviest, f):
                     add_candidate(found, j, variant, lower, lower_weight, cut, here_a + here_b, a, b)
             a, b, lower, lower_weight, start = a + here_a, b + here_b, cut, here_a + here_b, stop
 
@@ -202,10 +228,10 @@ def search_bins(node: Any, table: Any, target: Any, search: Any, rules: Any, fou
         more_a, more_b = (missing[0], missing[1]) if variant == 0 else (np.int64(0), np.int64(0))
         for lo in range(0, sums.shape[0] - 1, WIDTH):
             hi = min(lo + WIDTH, sums.shape[0] - 1)
-            if reaches(sums, lo, hi, more_a, more_b, total_a, total_b, found.kinds, found.least, f):
+            if reaches(sums, lo, hi, more_a, more_b, total_a, total_b, found.least, found.heaviest, f):
                 for b in range(lo + 1, hi + 1):
                     if not search.opened[b] and reaches(
-                        sums, b - 1, b, more_a, more_b, total_a, total_b, found.kinds, found.least, f
+                        sums, b - 1, b, more_a, more_b, total_a, total_b, found.least, found.heaviest, f
                     ):
                         search.opened[b] = True
                         n_opened += 1
@@ -221,7 +247,7 @@ def search_bins(node: Any, table: Any, target: Any, search: Any, rules: Any, fou
 
 @jit
 def reaches(
-    sums: Any, lo: Any, hi: Any, more_a: Any, more_b: Any, total_a: Any, total_b: Any, kinds: Any, least: Any, f: Any
+    sums: Any, lo: Any, hi: Any, more_a: Any, more_b: Any, total_a: Any, total_b: Any, least: Any, heaviest: Any, f: Any
 ) -> Any:
     """May the bins lo + 1 to hi hold, or border on, a cut that matters?"""
     a, b = more_a + np.int64(sums[lo, 0]), more_b + np.int64(sums[lo, 1])
@@ -233,7 +259,7 @@ def reaches(
         max(score_two(np.uint64(a), np.uint64(b), x, y, f), score_two(np.uint64(c), np.uint64(d), x, y, f)),
         max(score_two(np.uint64(a), np.uint64(d), x, y, f), score_two(np.uint64(c), np.uint64(b), x, y, f)),
     )
-    return may_matter(bound, a, c, b, d, total_a, total_b, kinds, least, f)
+    return may_matter(bound, a, c, b, d, total_a, total_b, least, heaviest, f)
 
 
 @jit
@@ -267,7 +293,7 @@ def bin_candidates(
             cut = np.int64(k) if exact else np.int64(codes[k])
             if one + two > 0:
                 score = score_two(np.uint64(one), np.uint64(two), np.uint64(total_a), np.uint64(total_b), f)
-                if may_matter(score, one, one, two, two, total_a, total_b, found.kinds, found.least, f):
+                if may_matter(score, one, one, two, two, total_a, total_b, found.least, found.heaviest, f):
                     add_candidate(found, j, variant, lower, lower_weight, cut, here_a + here_b, one, two)
             one, two, lower, lower_weight = one + here_a, two + here_b, cut, here_a + here_b
 
@@ -277,7 +303,8 @@ def score_candidates(total_a: Any, total_b: Any, f: Any, found: Any) -> None:
     """For each kind, the candidates that matter to it."""
     for kind in range(KINDS):
         found.n_relevant[kind] = 0
-        if not found.kinds[kind]:
+        if found.least[kind] == np.inf:
+            found.n_stretches[kind] = 0
             continue
         slack = SLACK * (float(total_a + total_b) + abs(found.least[kind]))
         for i in range(found.place[COUNT]):
@@ -288,23 +315,66 @@ def score_candidates(total_a: Any, total_b: Any, f: Any, found: Any) -> None:
                 at = found.n_relevant[kind]
                 found.relevant[kind, at], found.scores[kind, at, 0], found.scores[kind, at, 1] = i, one, two
                 found.n_relevant[kind] = at + 1
+        find_stretches(found, kind)
+
+
+@jit
+def find_stretches(found: Any, kind: Any) -> None:
+    """Candidates come by column, then variant, then cut; the best of a stretch up to or from each of them."""
+    n, relevant, scores = found.n_relevant[kind], found.relevant[kind], found.scores[kind]
+    starts, count = found.stretches[kind], 0
+    for k in range(n):
+        i, last = relevant[k], relevant[k - 1]
+        if k == 0 or found.column[i] != found.column[last] or found.variant[i] != found.variant[last]:
+            starts[count] = k
+            count += 1
+    starts[count] = n
+    found.n_stretches[kind] = count
+    for stretch in range(count):
+        first, last, best = starts[stretch], starts[stretch + 1], starts[stretch]
+        for k in range(first, last):
+            best = k if scores[k, 1] > scores[best, 1] else best
+            found.below[kind, k] = best
+        most, best = scores[best, 1], last - 1
+        for k in range(last - 1, first - 1, -1):
+            best = k if scores[k, 0] >= scores[best, 0] else best
+            found.above[kind, k] = best
+        found.most[kind, stretch] = max(most, scores[best, 0])
 
 
 @jit
 def best_candidate(found: Any, kind: Any, codes: Any, r: Any) -> Any:
     """The best candidate for row r: highest score, lowest column, lowest cut, missing values invalid."""
     highest, best = -np.inf, np.int64(-1)
-    for k in range(found.n_relevant[kind]):
-        i = found.relevant[kind, k]
+    relevant, scores, starts, cuts = found.relevant[kind], found.scores[kind], found.stretches[kind], found.cut
+    below, above = found.below[kind], found.above[kind]
+    for stretch in range(found.n_stretches[kind]):
+        if found.most[kind, stretch] < highest:
+            continue
+        first, last = np.int64(starts[stretch]), np.int64(starts[stretch + 1])
+        i = relevant[first]
         code = np.int64(codes[found.column[i], r])
-        valid = found.variant[i] == 1 if code == 0 else code >= found.cut[i]
-        score = found.scores[kind, k, 1 if valid else 0]
-        if score > highest:
-            highest, best = score, i
-        elif score == highest and best >= 0:
-            j = found.column[best]
-            if found.column[i] < j or (found.column[i] == j and found.cut[i] < found.cut[best]):
-                best = i
+        middle, end = first, last  # the cuts before ``middle`` are at most the code: there the row is valid
+        if code == 0:
+            middle = last if found.variant[i] == 1 else first
+        else:
+            while middle < end:
+                half = (middle + end) >> 1
+                if cuts[relevant[half]] <= code:
+                    middle = half + 1
+                else:
+                    end = half
+        for side in range(2):
+            if (side == 1 and middle == first) or (side == 0 and middle == last):
+                continue
+            k = below[middle - 1] if side == 1 else above[middle]
+            score, i = scores[k, side], relevant[k]
+            if score > highest:
+                highest, best = score, i
+            elif score == highest and best >= 0:
+                j = found.column[best]
+                if found.column[i] < j or (found.column[i] == j and cuts[i] < cuts[best]):
+                    best = i
     return Cut(best, highest)
 
 
