@@ -13,11 +13,14 @@ import numpy as np
 
 from lazyforest.engine.bootstrap import CHILD, draw_counts, mix, root_key
 from lazyforest.engine.candidates import (
+    COMMON,
     HEAVIEST,
     USABLE,
     Candidates,
     as_condition,
     best_candidate,
+    best_column_of_sets,
+    best_set_without,
     find_candidates,
     new_candidates,
     threshold_of,
@@ -357,7 +360,7 @@ def prepare(table: Any, target: Any, rules: Any, search: Any, folds: Any, querie
     usable = rules.criterion == ENTROPY and total.size == 2 and shared.column >= 0
     usable = usable and rules.max_features >= search.columns.size
     if usable:
-        usable = total[0] + total[1] < search.f.size and not any_set(table.is_category, search.columns)
+        usable = total[0] + total[1] < search.f.size and not any_wide_set(table, search.columns)
         usable = usable and (hi - lo <= BLOCK or search.columns.size <= search.histogram.shape[0])
     if usable:
         copy(search.best_left, folds.left, 2)
@@ -371,9 +374,9 @@ def prepare(table: Any, target: Any, rules: Any, search: Any, folds: Any, querie
 
 
 @jit
-def any_set(is_category: Any, columns: Any) -> Any:
+def any_wide_set(table: Any, columns: Any) -> Any:
     for k in range(columns.size):
-        if is_category[columns[k]]:
+        if table.is_category[columns[k]] and table.first_code[columns[k], BINS] > BINS:
             return True
     return False
 
@@ -420,16 +423,75 @@ def has_candidates(table: Any, search: Any, folds: Any, f: Any, y: Any) -> Any:
 
 
 @jit
-def look_up_best(table: Any, search: Any, folds: Any, f: Any, lo: Any, hi: Any, y: Any) -> Any:
-    """The best condition of a fold of a single row."""
+def look_up_best(table: Any, search: Any, folds: Any, f: Any, cut: Any, lo: Any, hi: Any, y: Any) -> Any:
+    """The best condition of a fold of a single row, on a number; its invalid side weighs ``search.left``."""
     r, found, w = folds.row[f], folds.candidates, folds.held[f, 0] + folds.held[f, 1]
-    cut = best_candidate(found, kind_of(folds, f, y), table.codes, r)
     copy(found.left[cut.index], search.left, 2)
     codes = table.codes[found.column[cut.index]]
     valid = found.variant[cut.index] == 1 if codes[r] == 0 else codes[r] >= found.cut[cut.index]
     if not valid:
         search.left[y[r]] -= w
     return as_condition(found, cut, table.codes, folds.rows, lo, hi, r, w)
+
+
+@jit
+def best_set_for(table: Any, search: Any, folds: Any, kind: Any, r: Any, cut: Any) -> Any:
+    """The column of sets that is better than a cut for row r, or -1; and its score."""
+    found, total = folds.candidates, folds.total
+    column = found.column[cut.index] if cut.index >= 0 else np.int64(-1)
+    return best_column_of_sets(found, kind, table.codes, r, total[0], total[1], search, cut.score, column)
+
+
+@jit
+def keeps_common_set(table: Any, folds: Any, at: Any, kind: Any, r: Any, x: Any) -> Any:
+    """Is it known that the set without row r is the common one, and does the query see it so?"""
+    sets, common = folds.candidates.sets, folds.present.size - 1
+    j = sets.column[at]
+    code = np.int64(table.codes[j, r])
+    own = kind % HEAVIEST + 1
+    return (
+        sets.known[at, code, kind] == COMMON
+        and sets.held[at, code, 0] + sets.held[at, code, 1] > own
+        and not np.isnan(x[j])
+        and folds.apply[common, COLUMN] == j
+    )
+
+
+@jit
+def note_set(
+    table: Any, search: Any, folds: Any, f: Any, at: Any, kind: Any, r: Any, best_score: Any, common: Any
+) -> None:
+    """``note`` for the set that is best without row r; and ``join`` if it is the common one."""
+    sets, total, rest = folds.candidates.sets, folds.total, folds.rest
+    route, apply, bits, shared = folds.route[f], folds.apply[f], folds.route_set[f], folds.apply_set[common]
+    j, f_of = sets.column[at], search.f
+    code = np.int64(table.codes[j, r])
+    for c in range(2):
+        rest[c] = total[c] - folds.held[f, c]
+    weight = rest[0] + rest[1]
+    folds.decided[f] = folds.place[VISIT]
+    apply[COLUMN] = -1
+    if not best_score > (f_of[rest[0]] + f_of[rest[1]] - f_of[weight]) + MIN_GAIN * float(weight):
+        return
+    _, length, with_missing, a, b, k = best_set_without(sets, at, code, kind, total[0], total[1], search)
+    gone = sets.held[at, 0, 0] + sets.held[at, 0, 1] - (kind % HEAVIEST + 1 if code == 0 else 0)
+    route[COLUMN], route[CUT], route[IS_SET] = j, 0, 1
+    route[MISSING] = with_missing if gone > 0 else a + b > weight - a - b
+    for word in range(bits.size):
+        bits[word] = 0
+    for p in range(length):
+        member = search.categories[search.order[p]]
+        bits[member >> 6] |= np.uint64(1) << np.uint64(member & 63)
+    for i in range(CONDITION):
+        apply[i] = route[i]
+    copy(bits, folds.apply_set[f], bits.size)
+    same = folds.apply[common, COLUMN] == j and (gone == 0 or route[MISSING] == folds.apply[common, MISSING])
+    for i in range(k):
+        same = same and holds(bits, search.categories[i]) == holds(shared, search.categories[i])
+    if same:
+        sets.known[at, code, kind] = COMMON
+        copy(shared, folds.apply_set[f], bits.size)
+        apply[MISSING] = folds.apply[common, MISSING]
 
 
 @jit
@@ -499,13 +561,22 @@ def choose_for_all(
         if folds.present[f] == 0:
             f = common
         elif fast and has_candidates(table, search, folds, f, target.y):
-            best = look_up_best(table, search, folds, f, lo, hi, target.y)
-            if keeps_common(folds, best, shared, X[q]):
-                f = common
+            kind, r = kind_of(folds, f, target.y), folds.row[f]
+            cut = best_candidate(folds.candidates, kind, table.codes, r)
+            at, score = best_set_for(table, search, folds, kind, r, cut)
+            if at >= 0:
+                if keeps_common_set(table, folds, at, kind, r, X[q]):
+                    f = common
+                else:
+                    note_set(table, search, folds, f, at, kind, r, score, common)
             else:
-                note_candidate(table, folds, f, best, search)
-                if folds.apply[f, COLUMN] >= 0:
-                    join(folds, f, common, best, folds.rows, lo, lo, table.codes[best.column])
+                best = look_up_best(table, search, folds, f, cut, lo, hi, target.y)
+                if keeps_common(folds, best, shared, X[q]):
+                    f = common
+                else:
+                    note_candidate(table, folds, f, best, search)
+                    if folds.apply[f, COLUMN] >= 0:
+                        join(folds, f, common, best, folds.rows, lo, lo, table.codes[best.column])
         elif folds.decided[f] != folds.place[VISIT]:
             end = take_others(folds, f, lo, hi)
             if end < 0:
