@@ -133,5 +133,5 @@ def test_bootstraps_side_by_side(code_dtype, monkeypatch):
         if seed < 9:
             expected = reference.batched_lazy_forest(T, S, forest)
             assert together[:2] == expected.votes.ravel().tolist()
-            assert together[3:] == [expected.rows_scanned, expected.stack_words]
+            assert together[3:5] == [expected.rows_scanned, expected.stack_words]
     assert went_down > seed / 4

@@ -7,7 +7,6 @@ import pytest
 
 EXAMPLES = Path(__file__).resolve().parents[1] / "examples"
 SAYS = {
-    "demo.py": "All three cast the same votes",
     "honest_error.py": "95% interval",
     "label_audit.py": "of the 10 wrong labels are among the first 10",
 }
