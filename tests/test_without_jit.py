@@ -8,7 +8,8 @@ from pathlib import Path
 
 def test_equivalence_without_the_compiler():
     here = Path(__file__).parent
-    command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "-p", "no:xdist", "test_equivalence.py"]
+    files = ["test_equivalence.py", "test_folds.py"]
+    command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "-p", "no:xdist", *files]
     plain = subprocess.run(
         command, cwd=here, env={**os.environ, "NUMBA_DISABLE_JIT": "1"}, capture_output=True, text=True
     )

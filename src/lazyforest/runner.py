@@ -28,6 +28,8 @@ from lazyforest.engine.layout import (
 from lazyforest.engine.record import Record, walk
 from lazyforest.progress import Progress
 
+FEW_ROWS = 1  # folds up to this size share an exploration; larger ones soon disagree, and are faster one by one
+ROWS_LEFT_OUT = 2e4  # a kernel call answers so many, over its trees: it ends within seconds
 CELLS_PER_CALL = 2e8  # a kernel call ends within about a second, so that Ctrl-C and the progress bar are served
 
 
@@ -185,11 +187,17 @@ def explore_folds(forest: Forest, X: Array, own: Array, folds: Array, n_jobs: in
     ``folds`` has the fold of each row of the table, ``own`` that of each query; -1 is no fold: such a row is seen by
     all, such a query sees all rows.
     """
-    if forest.rules.min_weight_fraction_leaf > 0.0:  # what a side has to weigh depends on the fold
-        return explore_fold_by_fold(forest, X, own, folds, n_jobs, verbose)
+    small = np.bincount(folds[folds >= 0], minlength=1).max(initial=0) <= FEW_ROWS
+    alike = forest.rules.min_weight_fraction_leaf == 0.0  # otherwise what a side has to weigh depends on the fold
+    explored = explore_shared if small and alike else explore_fold_by_fold
+    return explored(forest, X, own, folds, n_jobs, verbose)
+
+
+def explore_shared(forest: Forest, X: Array, own: Array, folds: Array, n_jobs: int | None, verbose: bool) -> Answer:
+    """``explore_folds`` with queries that travel together until leaving out their own folds makes them disagree."""
     jobs, before = effective_n_jobs(n_jobs), time.process_time()
     total, refits = Answer(no_votes(forest, X), Costs(), []), 0
-    per_call = max(1, min(8, forest.n_estimators // (4 * jobs)))
+    per_call = int(np.clip(ROWS_LEFT_OUT / len(X), 1, -(-forest.n_estimators // (4 * jobs))))
     ranges = [range(t, min(t + per_call, forest.n_estimators)) for t in range(0, forest.n_estimators, per_call)]
     with Progress(forest.n_estimators, "trees", verbose) as progress:
         run = Parallel(n_jobs=jobs, prefer="threads", return_as="generator")

@@ -84,6 +84,7 @@ class Folds(NamedTuple):
     row: Array  # (folds + 1,) one of them
     alike: Array  # (folds + 1,) how many have the target of the node's first row
     held: Array  # (folds + 1, statistics)
+    asked: Array  # (folds + 1,) the last group with a query of the fold
     decided: Array  # (folds + 1,) the last group for which the fold's condition was found
     apply: Array  # (folds + 1, CONDITION) the condition to part rows by; column -1: a leaf
     apply_set: Array  # (folds + 1, words) its set, a bit per code
@@ -125,6 +126,7 @@ def new_folds(task: Task, folds: Array, own: Array, room: int) -> Folds:
         row=np.zeros(count, dtype=np.int64),
         alike=np.zeros(count, dtype=np.int64),
         held=np.zeros((count, statistics), dtype=np.int64),
+        asked=np.zeros(count, dtype=np.int64),
         decided=np.zeros(count, dtype=np.int64),
         apply=np.empty((count, CONDITION), dtype=np.int64),
         apply_set=np.zeros((count, words), dtype=np.uint64),
@@ -310,7 +312,7 @@ def take_others(folds: Any, f: Any, lo: Any, hi: Any) -> Any:
     return at
 
 
-@inlined
+@jit
 def search_rows(
     table: Any, target: Any, rules: Any, search: Any, bag: Any, folds: Any, small: Any, lo: Any, hi: Any, key: Any
 ) -> Any:
@@ -558,6 +560,9 @@ def choose_for_all(
     for i in range(frame[Q_LO], frame[Q_HI]):
         q = queries[i]
         f = folds.own[q]
+        if folds.asked[f] != folds.place[VISIT]:
+            folds.asked[f] = folds.place[VISIT]
+            bag.costs[REFITS] += hi - lo - folds.present[f]
         if folds.present[f] == 0:
             f = common
         elif fast and has_candidates(table, search, folds, f, target.y):

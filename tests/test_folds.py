@@ -1,0 +1,100 @@
+"""Queries that may not look at their own fold: together, as if each fold had been answered alone."""
+
+import numpy as np
+import pytest
+
+from helpers import COMPILED, encoded, random_forest, random_table, rules_of, target_of
+from lazyforest.engine.layout import BLOCK
+from lazyforest.runner import Forest, explore_fold_by_fold, explore_shared
+
+TREES = 3
+
+
+def random_folds(rng, n):
+    """Mostly single rows; rows of no fold are left out for nobody."""
+    kind = rng.integers(5)
+    folds = np.arange(n) if kind < 3 else rng.permutation(n) % int(rng.integers(2, 6))
+    return np.where(rng.random(n) < rng.choice([0.0, 0.0, 0.2]), -1, folds)
+
+
+def random_case(rng, n, regression, two_classes):
+    """A forest, its rows as queries, folds. Single rows of two classes take a path of their own."""
+    shape = n, int(rng.integers(1, 5)), 1
+    distinct = [2, 3, 8, 30] if two_classes else [1, 2, 3, 8, 1000]
+    T, _ = random_table(rng, shape, distinct, regression, ["ones", "whole"] if two_classes else ["ones", "fractional"])
+    settings = random_forest(rng, TREES, regression)._replace(min_weight_fraction_leaf=0.0, missing="route")
+    if two_classes:
+        T, settings = T._replace(y=T.y % 2, n_classes=2), settings._replace(criterion="entropy", max_features=None)
+    if settings.bootstrap == "multinomial":
+        settings = settings._replace(bootstrap="poisson")
+    table, X = encoded(T, T.X)
+    return Forest(table, target_of(T), rules_of(settings, "batched", shape[1]), TREES, False), X, random_folds(rng, n)
+
+
+def assert_folds_agree(forest, X, folds):
+    together = explore_shared(forest, X, folds, folds, 1, False)
+    alone = explore_fold_by_fold(forest, X, folds, folds, 1, False)
+    assert together.votes.tolist() == alone.votes.tolist()
+    assert together.costs.rows_scanned_by_refits == alone.costs.rows_scanned
+    return together.costs
+
+
+@pytest.mark.parametrize(
+    ("regression", "two_classes", "n"), [(False, True, 150), (False, False, 60), (True, False, 40)]
+)
+def test_small_tables(regression, two_classes, n):
+    forks = 0
+    for seed in range(n if COMPILED else n // 6):
+        rng = np.random.default_rng(seed)
+        case = random_case(rng, int(rng.integers(2, 60)), regression, two_classes)
+        forks += assert_folds_agree(*case).forks
+    assert forks > 0
+
+
+@pytest.mark.parametrize("two_classes", [True, False])
+def test_tables_with_histograms(two_classes):
+    """Groups of more than BLOCK rows."""
+    for seed in range(20 if COMPILED else 1):
+        rng = np.random.default_rng(100 + seed)
+        n = int(rng.integers(2 * BLOCK, 6 * BLOCK)) if COMPILED else BLOCK + 60
+        assert_folds_agree(*random_case(rng, n, False, two_classes))
+
+
+def test_values_that_a_single_row_has():
+    """All values differ: each cut lies between two rows, and goes elsewhere without them."""
+    for seed in range(10 if COMPILED else 2):
+        rng = np.random.default_rng(seed)
+        n = int(rng.integers(20, 90))
+        X = rng.permuted(np.tile(np.arange(n) ** 2.0, (2, 1)), axis=1).T
+        y = (X[:, 0] > X[:, 1]) ^ (rng.random(n) < 0.2)
+        forest, queries = separable(X, y.astype(int), rng)
+        assert_folds_agree(forest, queries, np.arange(n))
+
+
+def separable(X, y, rng):
+    from lazyforest import reference
+
+    T = reference.table(X, y, 2)
+    settings = reference.Settings(n_estimators=TREES, max_depth=None, min_samples_split=2, seed=int(rng.integers(99)))
+    table, queries = encoded(T, X)
+    return Forest(table, target_of(T), rules_of(settings, "batched", X.shape[1]), TREES, False), queries
+
+
+def test_room_for_rows_grows(monkeypatch):
+    """Rows of forked groups are copied; where there is no room a tree is explored again with more."""
+    from lazyforest import runner
+
+    rng = np.random.default_rng(0)
+    forest, X, _ = random_case(rng, 200 if COMPILED else 60, False, True)
+    folds = rng.permutation(len(X)) % 5
+    given = []
+
+    def with_little_room(task, folds, own, trees, votes, room):
+        given.append(room[0])
+        room[0] = len(X) + 2
+        return explore(task, folds, own, trees, votes, room)
+
+    explore = runner.explore_without
+    monkeypatch.setattr(runner, "explore_without", with_little_room)
+    assert_folds_agree(forest, X, folds)
+    assert given
