@@ -5,7 +5,7 @@ VENV := .venv
 PYTHON := $(VENV)/bin/python
 READY := $(VENV)/.ready
 
-.PHONY: help setup demo test lint peers bench bench-quick growth accuracy
+.PHONY: help setup demo test lint peers bench bench-quick growth accuracy leave-one-out
 
 help:
 	@echo 'make setup   an environment in $(VENV) with everything that is needed'
@@ -48,3 +48,6 @@ growth: peers
 
 accuracy: peers
 	$(PYTHON) -m benchmarks.accuracy
+
+leave-one-out: peers
+	$(PYTHON) -m benchmarks.leave_one_out
