@@ -7,24 +7,12 @@ single fold holds only the rows that it may look at, so it is explored like any 
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from lazyforest.engine.bootstrap import CHILD, draw_counts, mix, root_key
-from lazyforest.engine.candidates import (
-    COMMON,
-    HEAVIEST,
-    USABLE,
-    Candidates,
-    as_condition,
-    best_candidate,
-    best_column_of_sets,
-    best_set_without,
-    find_candidates,
-    new_candidates,
-    threshold_of,
-)
+from lazyforest.engine.candidates import best_candidate
 from lazyforest.engine.exploration import (
     Frame,
     Task,
@@ -35,15 +23,35 @@ from lazyforest.engine.exploration import (
     sum_up,
     weigh_bag,
 )
+from lazyforest.engine.groups import (
+    COLUMN,
+    DEPTH,
+    FULL,
+    GROUP,
+    HI,
+    IS_SET,
+    KIND,
+    LO,
+    MANY,
+    PARTING,
+    Q_HI,
+    Q_LO,
+    ROOM,
+    SEVERAL,
+    SINGLE,
+    TOP,
+    VISIT,
+    Folds,
+    is_valid_query,
+    is_valid_row,
+    join,
+    new_folds,
+    note,
+)
 from lazyforest.engine.layout import (
-    BINS,
-    BLOCK,
-    ENTROPY,
     FORKS,
-    MIN_GAIN,
     NODES,
     REFITS,
-    ROW,
     ROWS_SCANNED,
     STACK_WORDS,
     Array,
@@ -51,159 +59,20 @@ from lazyforest.engine.layout import (
     inlined,
     jit,
 )
-from lazyforest.engine.lists import Small, new_small
+from lazyforest.engine.left_out import (
+    best_set_for,
+    has_candidates,
+    keeps_common,
+    keeps_common_set,
+    kind_of,
+    look_up_best,
+    note_candidate,
+    note_set,
+    prepare,
+)
 from lazyforest.engine.nodes import Node, copy
 from lazyforest.engine.partition import settle
 from lazyforest.engine.record import new_record
-
-SEVERAL, PARTING, SINGLE = 0, 1, 2  # kinds of frames: a group to be looked at, to be parted, of a single fold
-LO, HI, Q_LO, Q_HI, DEPTH, KIND, ROOM, FRAME = range(8)
-COLUMN, CUT, MISSING, IS_SET, GROUP, CONDITION = range(6)
-TOP, FULL, VISIT = range(3)
-MANY = -2  # in place of a fold; -1 is that of rows which all see
-
-
-class Folds(NamedTuple):
-    """What the exploration needs beyond a task. The last fold is that of queries that see all rows."""
-
-    fold: Array  # (rows,) the fold of each training row, -1: none
-    own: Array  # (queries,) the fold that a query may not look at
-    rows: Array  # rows of the groups, one above the other
-    place: Array  # (3,): how far ``rows`` is used; whether it was too small; the number of groups looked at
-    stack: Array  # (frames, FRAME)
-    keys: Array  # (frames,)
-    small: Small  # for the search of a group
-    other: Small  # for that of a fold, which keeps no lists
-    candidates: Candidates
-    block: Array  # (2,)
-    total: Array  # (statistics,) of the group
-    rest: Array  # (statistics,) of the rows that a fold may look at
-    left: Array  # (statistics,)
-    present: Array  # (folds + 1,) rows of each fold at the node
-    size: Array  # (folds + 1,) their size
-    row: Array  # (folds + 1,) one of them
-    alike: Array  # (folds + 1,) how many have the target of the node's first row
-    held: Array  # (folds + 1, statistics)
-    asked: Array  # (folds + 1,) the last group with a query of the fold
-    decided: Array  # (folds + 1,) the last group for which the fold's condition was found
-    apply: Array  # (folds + 1, CONDITION) the condition to part rows by; column -1: a leaf
-    apply_set: Array  # (folds + 1, words) its set, a bit per code
-    route: Array  # (folds + 1, CONDITION) the same as the fold's queries see it
-    route_set: Array  # (folds + 1, words)
-    threshold: Array  # (folds + 1,)
-    chosen: Array  # (queries, CONDITION) ``apply`` of the query's fold, until its group is parted
-    chosen_set: Array  # (queries, words)
-    valid: Array  # (queries,) the side that the query goes to
-    groups: Array  # (queries,) a query of each group
-    starts: Array  # (queries + 1,) where each group starts
-
-
-def new_folds(task: Task, folds: Array, own: Array, room: int) -> Folds:
-    """Buffers; ``folds`` of rows and ``own`` of queries are numbers below their count, or -1."""
-    table, target, rules, X = task.table, task.target, task.rules, task.X
-    n, queries = table.codes.shape[1], len(X)
-    count = int(max(folds.max(initial=-1), own.max(initial=-1))) + 2
-    sets = table.first_code[table.is_category, BINS]
-    words = int(sets.max(initial=1)) // 64 + 1
-    depth = 3 * (min(rules.max_depth, n) + 2)
-    statistics = target.n_classes or 2
-    return Folds(
-        fold=folds.astype(np.int64),
-        own=np.where(own < 0, count - 1, own).astype(np.int64),
-        rows=np.empty(room, dtype=ROW),
-        place=np.zeros(3, dtype=np.int64),
-        stack=np.empty((depth, FRAME), dtype=np.int64),
-        keys=np.empty(depth, dtype=np.uint64),
-        small=new_small(table, target, task.search.weight, True),
-        other=new_small(table, target, task.search.weight, False),
-        candidates=new_candidates(table),
-        block=np.zeros(2, dtype=np.int64),
-        total=np.empty(statistics, dtype=np.int64),
-        rest=np.empty(statistics, dtype=np.int64),
-        left=np.empty(statistics, dtype=np.int64),
-        present=np.zeros(count, dtype=np.int64),
-        size=np.zeros(count, dtype=np.int64),
-        row=np.zeros(count, dtype=np.int64),
-        alike=np.zeros(count, dtype=np.int64),
-        held=np.zeros((count, statistics), dtype=np.int64),
-        asked=np.zeros(count, dtype=np.int64),
-        decided=np.zeros(count, dtype=np.int64),
-        apply=np.empty((count, CONDITION), dtype=np.int64),
-        apply_set=np.zeros((count, words), dtype=np.uint64),
-        route=np.empty((count, CONDITION), dtype=np.int64),
-        route_set=np.zeros((count, words), dtype=np.uint64),
-        threshold=np.empty(count),
-        chosen=np.empty((queries, CONDITION), dtype=np.int64),
-        chosen_set=np.zeros((queries, words), dtype=np.uint64),
-        valid=np.empty(queries, dtype=np.bool_),
-        groups=np.empty(queries, dtype=np.int64),
-        starts=np.empty(queries + 1, dtype=np.int64),
-    )
-
-
-# Conditions ----------------------------------------------------------------------------------------------
-
-
-@jit
-def holds(members: Any, code: Any) -> Any:
-    return (members[code >> 6] >> np.uint64(code & 63)) & np.uint64(1) != np.uint64(0)
-
-
-@jit
-def is_valid_row(condition: Any, members: Any, code: Any) -> Any:
-    if code == 0:
-        return condition[MISSING] != 0
-    return holds(members, np.int64(code)) if condition[IS_SET] else code >= condition[CUT]
-
-
-@jit
-def is_valid_query(route: Any, members: Any, threshold: Any, x: Any) -> Any:
-    if np.isnan(x):
-        return route[MISSING] != 0
-    if route[IS_SET]:
-        return x > 0.0 and holds(members, np.int64(x))
-    return x >= threshold
-
-
-@inlined
-def note(folds: Any, f: Any, best: Any, condition: Any, members: Any) -> None:
-    """The condition of a fold, to route its queries and to part rows."""
-    route, apply, bits = folds.route[f], folds.apply[f], folds.route_set[f]
-    route[COLUMN], route[CUT], route[MISSING], route[IS_SET] = (
-        best.column,
-        best.cut,
-        condition.missing_is_valid,
-        condition.is_set,
-    )
-    folds.threshold[f] = condition.threshold
-    for k in range(bits.size):
-        bits[k] = 0
-    for p in range(best.n_members):
-        code = members[p]
-        bits[code >> 6] |= np.uint64(1) << np.uint64(code & 63)
-    for k in range(CONDITION):
-        apply[k] = route[k]
-    copy(bits, folds.apply_set[f], bits.size)
-
-
-@inlined
-def join(folds: Any, f: Any, common: Any, best: Any, rows: Any, lo: Any, hi: Any, codes: Any) -> None:
-    """If the fold's condition parts the rows that it may look at like the common one, let it part them all."""
-    apply, shared = folds.apply[f], folds.apply[common]
-    if apply[COLUMN] != shared[COLUMN] or apply[IS_SET] != shared[IS_SET]:
-        return
-    if best.any_missing and apply[MISSING] != shared[MISSING]:
-        return
-    if apply[IS_SET]:
-        for i in range(lo, hi):
-            code = np.int64(codes[rows[i]])
-            if code > 0 and holds(folds.apply_set[f], code) != holds(folds.apply_set[common], code):
-                return
-        copy(folds.apply_set[common], folds.apply_set[f], folds.apply_set.shape[1])
-    elif not best.lower < shared[CUT] <= best.cut:
-        return
-    apply[CUT], apply[MISSING] = shared[CUT], shared[MISSING]
-
 
 # Groups --------------------------------------------------------------------------------------------------
 
@@ -350,183 +219,6 @@ def decide(
             bag.member[search.members[p]] = False
         note(folds, f, best, condition, search.members)
     return best
-
-
-# A single row left out -----------------------------------------------------------------------------------
-
-
-@inlined
-def prepare(table: Any, target: Any, rules: Any, search: Any, folds: Any, queries: Any, frame: Any, shared: Any) -> Any:
-    """Find the cuts that matter to folds of a single row, if the rows are of two classes and the columns numbers."""
-    lo, hi, total, found = frame[LO], frame[HI], folds.total, folds.candidates
-    usable = rules.criterion == ENTROPY and total.size == 2 and shared.column >= 0
-    usable = usable and rules.max_features >= search.columns.size
-    if usable:
-        usable = total[0] + total[1] < search.f.size and not any_wide_set(table, search.columns)
-        usable = usable and (hi - lo <= BLOCK or search.columns.size <= search.histogram.shape[0])
-    if usable:
-        copy(search.best_left, folds.left, 2)
-        if find_kinds(folds, found.kinds, queries, frame[Q_LO], frame[Q_HI], target.y, search.weight) == 0:
-            return False
-        none = np.int64(0)
-        node = Node(folds.rows, lo, hi, total, total[0] + total[1], none, 0.0, True, np.uint64(0))
-        find_candidates(node, table, target, search, folds.small, rules, found)
-        usable = found.place[USABLE] == 1
-    return usable
-
-
-@jit
-def any_wide_set(table: Any, columns: Any) -> Any:
-    for k in range(columns.size):
-        if table.is_category[columns[k]] and table.first_code[columns[k], BINS] > BINS:
-            return True
-    return False
-
-
-@jit
-def find_kinds(folds: Any, kinds: Any, queries: Any, lo: Any, hi: Any, y: Any, weight: Any) -> Any:
-    """Mark the kinds of rows that are left out alone; returns how many rows."""
-    kinds[:] = False
-    count = 0
-    for i in range(lo, hi):
-        f = folds.own[queries[i]]
-        if folds.present[f] == 1:
-            kind = kind_of(folds, f, y)
-            if kind >= 0:
-                kinds[kind] = True
-                count += 1
-    return count
-
-
-@jit
-def kind_of(folds: Any, f: Any, y: Any) -> Any:
-    w = folds.held[f, 0] + folds.held[f, 1]
-    return np.int64(y[folds.row[f]]) * HEAVIEST + w - 1 if w <= HEAVIEST else np.int64(-1)
-
-
-@jit
-def has_candidates(table: Any, search: Any, folds: Any, f: Any, y: Any) -> Any:
-    """Is the fold a single row, whose leaving empties neither a side of the common condition nor a column of gaps?"""
-    if folds.present[f] != 1 or kind_of(folds, f, y) < 0:
-        return False
-    common, r, found = folds.present.size - 1, folds.row[f], folds.candidates
-    w = folds.held[f, 0] + folds.held[f, 1]
-    codes = table.codes[folds.apply[common, COLUMN]]
-    side = folds.left[0] + folds.left[1]
-    if is_valid_row(folds.apply[common], folds.apply_set[common], codes[r]):
-        side = folds.total[0] + folds.total[1] - side
-    if side <= w:
-        return False
-    for k in range(search.columns.size):
-        j = search.columns[k]
-        if found.missing[j] == w and table.codes[j, r] == 0:
-            return False
-    return True
-
-
-@jit
-def look_up_best(table: Any, search: Any, folds: Any, f: Any, cut: Any, lo: Any, hi: Any, y: Any) -> Any:
-    """The best condition of a fold of a single row, on a number; its invalid side weighs ``search.left``."""
-    r, found, w = folds.row[f], folds.candidates, folds.held[f, 0] + folds.held[f, 1]
-    copy(found.left[cut.index], search.left, 2)
-    codes = table.codes[found.column[cut.index]]
-    valid = found.variant[cut.index] == 1 if codes[r] == 0 else codes[r] >= found.cut[cut.index]
-    if not valid:
-        search.left[y[r]] -= w
-    return as_condition(found, cut, table.codes, folds.rows, lo, hi, r, w)
-
-
-@jit
-def best_set_for(table: Any, search: Any, folds: Any, kind: Any, r: Any, cut: Any) -> Any:
-    """The column of sets that is better than a cut for row r, or -1; and its score."""
-    found, total = folds.candidates, folds.total
-    column = found.column[cut.index] if cut.index >= 0 else np.int64(-1)
-    return best_column_of_sets(found, kind, table.codes, r, total[0], total[1], search, cut.score, column)
-
-
-@jit
-def keeps_common_set(table: Any, folds: Any, at: Any, kind: Any, r: Any, x: Any) -> Any:
-    """Is it known that the set without row r is the common one, and does the query see it so?"""
-    sets, common = folds.candidates.sets, folds.present.size - 1
-    j = sets.column[at]
-    code = np.int64(table.codes[j, r])
-    own = kind % HEAVIEST + 1
-    return (
-        sets.known[at, code, kind] == COMMON
-        and sets.held[at, code, 0] + sets.held[at, code, 1] > own
-        and not np.isnan(x[j])
-        and folds.apply[common, COLUMN] == j
-    )
-
-
-@jit
-def note_set(
-    table: Any, search: Any, folds: Any, f: Any, at: Any, kind: Any, r: Any, best_score: Any, common: Any
-) -> None:
-    """``note`` for the set that is best without row r; and ``join`` if it is the common one."""
-    sets, total, rest = folds.candidates.sets, folds.total, folds.rest
-    route, apply, bits, shared = folds.route[f], folds.apply[f], folds.route_set[f], folds.apply_set[common]
-    j, f_of = sets.column[at], search.f
-    code = np.int64(table.codes[j, r])
-    for c in range(2):
-        rest[c] = total[c] - folds.held[f, c]
-    weight = rest[0] + rest[1]
-    folds.decided[f] = folds.place[VISIT]
-    apply[COLUMN] = -1
-    if not best_score > (f_of[rest[0]] + f_of[rest[1]] - f_of[weight]) + MIN_GAIN * float(weight):
-        return
-    _, length, with_missing, a, b, k = best_set_without(sets, at, code, kind, total[0], total[1], search)
-    gone = sets.held[at, 0, 0] + sets.held[at, 0, 1] - (kind % HEAVIEST + 1 if code == 0 else 0)
-    route[COLUMN], route[CUT], route[IS_SET] = j, 0, 1
-    route[MISSING] = with_missing if gone > 0 else a + b > weight - a - b
-    for word in range(bits.size):
-        bits[word] = 0
-    for p in range(length):
-        member = search.categories[search.order[p]]
-        bits[member >> 6] |= np.uint64(1) << np.uint64(member & 63)
-    for i in range(CONDITION):
-        apply[i] = route[i]
-    copy(bits, folds.apply_set[f], bits.size)
-    same = folds.apply[common, COLUMN] == j and (gone == 0 or route[MISSING] == folds.apply[common, MISSING])
-    for i in range(k):
-        same = same and holds(bits, search.categories[i]) == holds(shared, search.categories[i])
-    if same:
-        sets.known[at, code, kind] = COMMON
-        copy(shared, folds.apply_set[f], bits.size)
-        apply[MISSING] = folds.apply[common, MISSING]
-
-
-@jit
-def keeps_common(folds: Any, best: Any, shared: Any, x: Any) -> Any:
-    """Is it the common condition to the last digit of its threshold, for this query?"""
-    return (
-        best.column == shared.column
-        and best.cut == shared.cut
-        and best.lower == shared.lower
-        and best.missing_is_valid == shared.missing_is_valid
-        and not np.isnan(x[best.column])
-    )
-
-
-@jit
-def note_candidate(table: Any, folds: Any, f: Any, best: Any, search: Any) -> None:
-    """``note`` for a condition that was looked up; its invalid side weighs ``search.left``."""
-    route, apply, left, f_of, rest = folds.route[f], folds.apply[f], search.left, search.f, folds.rest
-    for c in range(2):
-        rest[c] = folds.total[c] - folds.held[f, c]
-    weight = rest[0] + rest[1]
-    folds.decided[f] = folds.place[VISIT]
-    apply[COLUMN] = -1
-    if not best.score > (f_of[rest[0]] + f_of[rest[1]] - f_of[weight]) + MIN_GAIN * float(weight):
-        return
-    missing_is_valid = best.missing_is_valid
-    if not best.any_missing:
-        invalid = left[0] + left[1]
-        missing_is_valid = weight - invalid > invalid
-    route[COLUMN], route[CUT], route[MISSING], route[IS_SET] = best.column, best.cut, missing_is_valid, 0
-    folds.threshold[f] = threshold_of(table, best)
-    for k in range(CONDITION):
-        apply[k] = route[k]
 
 
 @jit

@@ -1,0 +1,161 @@
+"""Groups of queries that may not look at their own folds: buffers, and conditions as a fold sees them."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from lazyforest.engine.candidates import Candidates, new_candidates
+from lazyforest.engine.exploration import Task
+from lazyforest.engine.layout import BINS, ROW, Array, inlined, jit
+from lazyforest.engine.lists import Small, new_small
+from lazyforest.engine.nodes import copy
+
+SEVERAL, PARTING, SINGLE = 0, 1, 2  # kinds of frames: a group to be looked at, to be parted, of a single fold
+LO, HI, Q_LO, Q_HI, DEPTH, KIND, ROOM, FRAME = range(8)
+COLUMN, CUT, MISSING, IS_SET, GROUP, CONDITION = range(6)
+TOP, FULL, VISIT = range(3)
+MANY = -2  # in place of a fold; -1 is that of rows which all see
+
+
+class Folds(NamedTuple):
+    """What the exploration needs beyond a task. The last fold is that of queries that see all rows."""
+
+    fold: Array  # (rows,) the fold of each training row, -1: none
+    own: Array  # (queries,) the fold that a query may not look at
+    rows: Array  # rows of the groups, one above the other
+    place: Array  # (3,): how far ``rows`` is used; whether it was too small; the number of groups looked at
+    stack: Array  # (frames, FRAME)
+    keys: Array  # (frames,)
+    small: Small  # for the search of a group
+    other: Small  # for that of a fold, which keeps no lists
+    candidates: Candidates
+    block: Array  # (2,)
+    total: Array  # (statistics,) of the group
+    rest: Array  # (statistics,) of the rows that a fold may look at
+    left: Array  # (statistics,)
+    present: Array  # (folds + 1,) rows of each fold at the node
+    size: Array  # (folds + 1,) their size
+    row: Array  # (folds + 1,) one of them
+    alike: Array  # (folds + 1,) how many have the target of the node's first row
+    held: Array  # (folds + 1, statistics)
+    asked: Array  # (folds + 1,) the last group with a query of the fold
+    decided: Array  # (folds + 1,) the last group for which the fold's condition was found
+    apply: Array  # (folds + 1, CONDITION) the condition to part rows by; column -1: a leaf
+    apply_set: Array  # (folds + 1, words) its set, a bit per code
+    route: Array  # (folds + 1, CONDITION) the same as the fold's queries see it
+    route_set: Array  # (folds + 1, words)
+    threshold: Array  # (folds + 1,)
+    chosen: Array  # (queries, CONDITION) ``apply`` of the query's fold, until its group is parted
+    chosen_set: Array  # (queries, words)
+    valid: Array  # (queries,) the side that the query goes to
+    groups: Array  # (queries,) a query of each group
+    starts: Array  # (queries + 1,) where each group starts
+
+
+def new_folds(task: Task, folds: Array, own: Array, room: int) -> Folds:
+    """Buffers; ``folds`` of rows and ``own`` of queries are numbers below their count, or -1."""
+    table, target, rules, X = task.table, task.target, task.rules, task.X
+    n, queries = table.codes.shape[1], len(X)
+    count = int(max(folds.max(initial=-1), own.max(initial=-1))) + 2
+    sets = table.first_code[table.is_category, BINS]
+    words = int(sets.max(initial=1)) // 64 + 1
+    depth = 3 * (min(rules.max_depth, n) + 2)
+    statistics = target.n_classes or 2
+    return Folds(
+        fold=folds.astype(np.int64),
+        own=np.where(own < 0, count - 1, own).astype(np.int64),
+        rows=np.empty(room, dtype=ROW),
+        place=np.zeros(3, dtype=np.int64),
+        stack=np.empty((depth, FRAME), dtype=np.int64),
+        keys=np.empty(depth, dtype=np.uint64),
+        small=new_small(table, target, task.search.weight, True),
+        other=new_small(table, target, task.search.weight, False),
+        candidates=new_candidates(table),
+        block=np.zeros(2, dtype=np.int64),
+        total=np.empty(statistics, dtype=np.int64),
+        rest=np.empty(statistics, dtype=np.int64),
+        left=np.empty(statistics, dtype=np.int64),
+        present=np.zeros(count, dtype=np.int64),
+        size=np.zeros(count, dtype=np.int64),
+        row=np.zeros(count, dtype=np.int64),
+        alike=np.zeros(count, dtype=np.int64),
+        held=np.zeros((count, statistics), dtype=np.int64),
+        asked=np.zeros(count, dtype=np.int64),
+        decided=np.zeros(count, dtype=np.int64),
+        apply=np.empty((count, CONDITION), dtype=np.int64),
+        apply_set=np.zeros((count, words), dtype=np.uint64),
+        route=np.empty((count, CONDITION), dtype=np.int64),
+        route_set=np.zeros((count, words), dtype=np.uint64),
+        threshold=np.empty(count),
+        chosen=np.empty((queries, CONDITION), dtype=np.int64),
+        chosen_set=np.zeros((queries, words), dtype=np.uint64),
+        valid=np.empty(queries, dtype=np.bool_),
+        groups=np.empty(queries, dtype=np.int64),
+        starts=np.empty(queries + 1, dtype=np.int64),
+    )
+
+
+# Conditions ----------------------------------------------------------------------------------------------
+
+
+@jit
+def holds(members: Any, code: Any) -> Any:
+    return (members[code >> 6] >> np.uint64(code & 63)) & np.uint64(1) != np.uint64(0)
+
+
+@jit
+def is_valid_row(condition: Any, members: Any, code: Any) -> Any:
+    if code == 0:
+        return condition[MISSING] != 0
+    return holds(members, np.int64(code)) if condition[IS_SET] else code >= condition[CUT]
+
+
+@jit
+def is_valid_query(route: Any, members: Any, threshold: Any, x: Any) -> Any:
+    if np.isnan(x):
+        return route[MISSING] != 0
+    if route[IS_SET]:
+        return x > 0.0 and holds(members, np.int64(x))
+    return x >= threshold
+
+
+@inlined
+def note(folds: Any, f: Any, best: Any, condition: Any, members: Any) -> None:
+    """The condition of a fold, to route its queries and to part rows."""
+    route, apply, bits = folds.route[f], folds.apply[f], folds.route_set[f]
+    route[COLUMN], route[CUT], route[MISSING], route[IS_SET] = (
+        best.column,
+        best.cut,
+        condition.missing_is_valid,
+        condition.is_set,
+    )
+    folds.threshold[f] = condition.threshold
+    for k in range(bits.size):
+        bits[k] = 0
+    for p in range(best.n_members):
+        code = members[p]
+        bits[code >> 6] |= np.uint64(1) << np.uint64(code & 63)
+    for k in range(CONDITION):
+        apply[k] = route[k]
+    copy(bits, folds.apply_set[f], bits.size)
+
+
+@inlined
+def join(folds: Any, f: Any, common: Any, best: Any, rows: Any, lo: Any, hi: Any, codes: Any) -> None:
+    """If the fold's condition parts the rows that it may look at like the common one, let it part them all."""
+    apply, shared = folds.apply[f], folds.apply[common]
+    if apply[COLUMN] != shared[COLUMN] or apply[IS_SET] != shared[IS_SET]:
+        return
+    if best.any_missing and apply[MISSING] != shared[MISSING]:
+        return
+    if apply[IS_SET]:
+        for i in range(lo, hi):
+            code = np.int64(codes[rows[i]])
+            if code > 0 and holds(folds.apply_set[f], code) != holds(folds.apply_set[common], code):
+                return
+        copy(folds.apply_set[common], folds.apply_set[f], folds.apply_set.shape[1])
+    elif not best.lower < shared[CUT] <= best.cut:
+        return
+    apply[CUT], apply[MISSING] = shared[CUT], shared[MISSING]

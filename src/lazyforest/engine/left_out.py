@@ -1,0 +1,208 @@
+"""The best condition without a single row, from the candidates of its group's node."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from lazyforest.engine.candidates import (
+    COMMON,
+    HEAVIEST,
+    USABLE,
+    as_condition,
+    best_column_of_sets,
+    best_set_without,
+    find_candidates,
+    threshold_of,
+)
+from lazyforest.engine.groups import (
+    COLUMN,
+    CONDITION,
+    CUT,
+    HI,
+    IS_SET,
+    LO,
+    MISSING,
+    Q_HI,
+    Q_LO,
+    VISIT,
+    holds,
+    is_valid_row,
+)
+from lazyforest.engine.layout import BINS, BLOCK, ENTROPY, MIN_GAIN, inlined, jit
+from lazyforest.engine.nodes import Node, copy
+
+
+@inlined
+def prepare(table: Any, target: Any, rules: Any, search: Any, folds: Any, queries: Any, frame: Any, shared: Any) -> Any:
+    """Find the cuts that matter to folds of a single row, if the rows are of two classes and the columns numbers."""
+    lo, hi, total, found = frame[LO], frame[HI], folds.total, folds.candidates
+    usable = rules.criterion == ENTROPY and total.size == 2 and shared.column >= 0
+    usable = usable and rules.max_features >= search.columns.size
+    if usable:
+        usable = total[0] + total[1] < search.f.size and not any_wide_set(table, search.columns)
+        usable = usable and (hi - lo <= BLOCK or search.columns.size <= search.histogram.shape[0])
+    if usable:
+        copy(search.best_left, folds.left, 2)
+        if find_kinds(folds, found.kinds, queries, frame[Q_LO], frame[Q_HI], target.y, search.weight) == 0:
+            return False
+        none = np.int64(0)
+        node = Node(folds.rows, lo, hi, total, total[0] + total[1], none, 0.0, True, np.uint64(0))
+        find_candidates(node, table, target, search, folds.small, rules, found)
+        usable = found.place[USABLE] == 1
+    return usable
+
+
+@jit
+def any_wide_set(table: Any, columns: Any) -> Any:
+    for k in range(columns.size):
+        if table.is_category[columns[k]] and table.first_code[columns[k], BINS] > BINS:
+            return True
+    return False
+
+
+@jit
+def find_kinds(folds: Any, kinds: Any, queries: Any, lo: Any, hi: Any, y: Any, weight: Any) -> Any:
+    """Mark the kinds of rows that are left out alone; returns how many rows."""
+    kinds[:] = False
+    count = 0
+    for i in range(lo, hi):
+        f = folds.own[queries[i]]
+        if folds.present[f] == 1:
+            kind = kind_of(folds, f, y)
+            if kind >= 0:
+                kinds[kind] = True
+                count += 1
+    return count
+
+
+@jit
+def kind_of(folds: Any, f: Any, y: Any) -> Any:
+    w = folds.held[f, 0] + folds.held[f, 1]
+    return np.int64(y[folds.row[f]]) * HEAVIEST + w - 1 if w <= HEAVIEST else np.int64(-1)
+
+
+@jit
+def has_candidates(table: Any, search: Any, folds: Any, f: Any, y: Any) -> Any:
+    """Is the fold a single row, whose leaving empties neither a side of the common condition nor a column of gaps?"""
+    if folds.present[f] != 1 or kind_of(folds, f, y) < 0:
+        return False
+    common, r, found = folds.present.size - 1, folds.row[f], folds.candidates
+    w = folds.held[f, 0] + folds.held[f, 1]
+    codes = table.codes[folds.apply[common, COLUMN]]
+    side = folds.left[0] + folds.left[1]
+    if is_valid_row(folds.apply[common], folds.apply_set[common], codes[r]):
+        side = folds.total[0] + folds.total[1] - side
+    if side <= w:
+        return False
+    for k in range(search.columns.size):
+        j = search.columns[k]
+        if found.missing[j] == w and table.codes[j, r] == 0:
+            return False
+    return True
+
+
+@jit
+def look_up_best(table: Any, search: Any, folds: Any, f: Any, cut: Any, lo: Any, hi: Any, y: Any) -> Any:
+    """The best condition of a fold of a single row, on a number; its invalid side weighs ``search.left``."""
+    r, found, w = folds.row[f], folds.candidates, folds.held[f, 0] + folds.held[f, 1]
+    copy(found.left[cut.index], search.left, 2)
+    codes = table.codes[found.column[cut.index]]
+    valid = found.variant[cut.index] == 1 if codes[r] == 0 else codes[r] >= found.cut[cut.index]
+    if not valid:
+        search.left[y[r]] -= w
+    return as_condition(found, cut, table.codes, folds.rows, lo, hi, r, w)
+
+
+@jit
+def best_set_for(table: Any, search: Any, folds: Any, kind: Any, r: Any, cut: Any) -> Any:
+    """The column of sets that is better than a cut for row r, or -1; and its score."""
+    found, total = folds.candidates, folds.total
+    column = found.column[cut.index] if cut.index >= 0 else np.int64(-1)
+    return best_column_of_sets(found, kind, table.codes, r, total[0], total[1], search, cut.score, column)
+
+
+@jit
+def keeps_common_set(table: Any, folds: Any, at: Any, kind: Any, r: Any, x: Any) -> Any:
+    """Is it known that the set without row r is the common one, and does the query see it so?"""
+    sets, common = folds.candidates.sets, folds.present.size - 1
+    j = sets.column[at]
+    code = np.int64(table.codes[j, r])
+    own = kind % HEAVIEST + 1
+    return (
+        sets.known[at, code, kind] == COMMON
+        and sets.held[at, code, 0] + sets.held[at, code, 1] > own
+        and not np.isnan(x[j])
+        and folds.apply[common, COLUMN] == j
+    )
+
+
+@jit
+def note_set(
+    table: Any, search: Any, folds: Any, f: Any, at: Any, kind: Any, r: Any, best_score: Any, common: Any
+) -> None:
+    """``note`` for the set that is best without row r; and ``join`` if it is the common one."""
+    sets, total, rest = folds.candidates.sets, folds.total, folds.rest
+    route, apply, bits, shared = folds.route[f], folds.apply[f], folds.route_set[f], folds.apply_set[common]
+    j, f_of = sets.column[at], search.f
+    code = np.int64(table.codes[j, r])
+    for c in range(2):
+        rest[c] = total[c] - folds.held[f, c]
+    weight = rest[0] + rest[1]
+    folds.decided[f] = folds.place[VISIT]
+    apply[COLUMN] = -1
+    if not best_score > (f_of[rest[0]] + f_of[rest[1]] - f_of[weight]) + MIN_GAIN * float(weight):
+        return
+    _, length, with_missing, a, b, k = best_set_without(sets, at, code, kind, total[0], total[1], search)
+    gone = sets.held[at, 0, 0] + sets.held[at, 0, 1] - (kind % HEAVIEST + 1 if code == 0 else 0)
+    route[COLUMN], route[CUT], route[IS_SET] = j, 0, 1
+    route[MISSING] = with_missing if gone > 0 else a + b > weight - a - b
+    for word in range(bits.size):
+        bits[word] = 0
+    for p in range(length):
+        member = search.categories[search.order[p]]
+        bits[member >> 6] |= np.uint64(1) << np.uint64(member & 63)
+    for i in range(CONDITION):
+        apply[i] = route[i]
+    copy(bits, folds.apply_set[f], bits.size)
+    same = folds.apply[common, COLUMN] == j and (gone == 0 or route[MISSING] == folds.apply[common, MISSING])
+    for i in range(k):
+        same = same and holds(bits, search.categories[i]) == holds(shared, search.categories[i])
+    if same:
+        sets.known[at, code, kind] = COMMON
+        copy(shared, folds.apply_set[f], bits.size)
+        apply[MISSING] = folds.apply[common, MISSING]
+
+
+@jit
+def keeps_common(folds: Any, best: Any, shared: Any, x: Any) -> Any:
+    """Is it the common condition to the last digit of its threshold, for this query?"""
+    return (
+        best.column == shared.column
+        and best.cut == shared.cut
+        and best.lower == shared.lower
+        and best.missing_is_valid == shared.missing_is_valid
+        and not np.isnan(x[best.column])
+    )
+
+
+@jit
+def note_candidate(table: Any, folds: Any, f: Any, best: Any, search: Any) -> None:
+    """``note`` for a condition that was looked up; its invalid side weighs ``search.left``."""
+    route, apply, left, f_of, rest = folds.route[f], folds.apply[f], search.left, search.f, folds.rest
+    for c in range(2):
+        rest[c] = folds.total[c] - folds.held[f, c]
+    weight = rest[0] + rest[1]
+    folds.decided[f] = folds.place[VISIT]
+    apply[COLUMN] = -1
+    if not best.score > (f_of[rest[0]] + f_of[rest[1]] - f_of[weight]) + MIN_GAIN * float(weight):
+        return
+    missing_is_valid = best.missing_is_valid
+    if not best.any_missing:
+        invalid = left[0] + left[1]
+        missing_is_valid = weight - invalid > invalid
+    route[COLUMN], route[CUT], route[MISSING], route[IS_SET] = best.column, best.cut, missing_is_valid, 0
+    folds.threshold[f] = threshold_of(table, best)
+    for k in range(CONDITION):
+        apply[k] = route[k]
