@@ -25,6 +25,7 @@ from lazyforest.engine.exploration import (
 )
 from lazyforest.engine.groups import (
     COLUMN,
+    CUT,
     DEPTH,
     FULL,
     GROUP,
@@ -33,6 +34,7 @@ from lazyforest.engine.groups import (
     KIND,
     LO,
     MANY,
+    MISSING,
     PARTING,
     Q_HI,
     Q_LO,
@@ -42,6 +44,7 @@ from lazyforest.engine.groups import (
     TOP,
     VISIT,
     Folds,
+    holds,
     is_valid_query,
     is_valid_row,
     join,
@@ -49,6 +52,7 @@ from lazyforest.engine.groups import (
     note,
 )
 from lazyforest.engine.layout import (
+    BINS,
     FORKS,
     NODES,
     REFITS,
@@ -71,7 +75,7 @@ from lazyforest.engine.left_out import (
     prepare,
 )
 from lazyforest.engine.nodes import Node, copy
-from lazyforest.engine.partition import settle
+from lazyforest.engine.partition import Condition, part_rows, settle
 from lazyforest.engine.record import new_record
 
 # Groups --------------------------------------------------------------------------------------------------
@@ -361,19 +365,18 @@ def copy_side(folds: Any, lo: Any, hi: Any, codes: Any, q: Any, side: Any, witho
     return at
 
 
-@jit
-def part_in_place(folds: Any, lo: Any, hi: Any, spare: Any, codes: Any, q: Any) -> Any:
-    rows, condition, members = folds.rows, folds.chosen[q], folds.chosen_set[q]
-    mid, others = lo, 0
-    for i in range(lo, hi):
-        r = rows[i]
-        valid = is_valid_row(condition, members, codes[r])
-        spare[others] = r
-        rows[mid] = r
-        others += valid
-        mid += not valid
-    for i in range(others):
-        rows[mid + i] = spare[i]
+@inlined
+def part_in_place(table: Any, folds: Any, bag: Any, lo: Any, hi: Any, q: Any) -> Any:
+    """Part rows[lo:hi] by q's condition; returns the middle."""
+    chosen, members, member = folds.chosen[q], folds.chosen_set[q], bag.member
+    column, is_set = chosen[COLUMN], chosen[IS_SET] != 0
+    n_codes = table.first_code[column, BINS] if is_set else np.int64(0)
+    for code in range(n_codes):
+        member[code] = holds(members, code)
+    condition = Condition(column, chosen[CUT], 0.0, chosen[MISSING] != 0, is_set)
+    mid = part_rows(folds.rows, lo, hi, bag.spare, table.codes[column], condition, member, True)
+    for code in range(n_codes):
+        member[code] = False
     return mid
 
 
@@ -399,7 +402,7 @@ def go_down_apart(table: Any, folds: Any, bag: Any, frame: Any, key: Any, top: A
     if not alone:
         top = push_group(folds, top, lo, hi, q_lo, start, frame[DEPTH], PARTING, key)
     q_mid = part_group(folds, queries, bag.spare_queries, start, q_hi)
-    mid = part_in_place(folds, lo, hi, bag.spare, codes, q) if alone else lo
+    mid = part_in_place(table, folds, bag, lo, hi, q) if alone else lo
     for side in range(2):
         first, last = (q_mid, q_hi) if side else (start, q_mid)
         if first == last:

@@ -45,7 +45,7 @@ def prepare(table: Any, target: Any, rules: Any, search: Any, folds: Any, querie
         usable = usable and (hi - lo <= BLOCK or search.columns.size <= search.histogram.shape[0])
     if usable:
         copy(search.best_left, folds.left, 2)
-        if find_kinds(folds, found.kinds, queries, frame[Q_LO], frame[Q_HI], target.y, search.weight) == 0:
+        if find_kinds(folds, found.kinds, queries, frame[Q_LO], frame[Q_HI], target.y) == 0:
             return False
         none = np.int64(0)
         node = Node(folds.rows, lo, hi, total, total[0] + total[1], none, 0.0, True, np.uint64(0))
@@ -63,7 +63,7 @@ def any_wide_set(table: Any, columns: Any) -> Any:
 
 
 @jit
-def find_kinds(folds: Any, kinds: Any, queries: Any, lo: Any, hi: Any, y: Any, weight: Any) -> Any:
+def find_kinds(folds: Any, kinds: Any, queries: Any, lo: Any, hi: Any, y: Any) -> Any:
     """Mark the kinds of rows that are left out alone; returns how many rows."""
     kinds[:] = False
     count = 0
