@@ -21,8 +21,8 @@ from lazyforest.engine.two import SLACK, WIDTH, scan_sets_of_two, score_two, sor
 HEAVIEST = 8  # rows that weigh more are searched for one by one
 KINDS = 2 * HEAVIEST
 MOST = 16384  # candidates
-COUNT, USABLE = 0, 1
-UNKNOWN, OTHER, COMMON = 0, 1, 2  # of a set without a row
+COUNT, USABLE, LONE = range(3)
+UNKNOWN, BOUNDED, OTHER, COMMON = range(4)  # of a set without a row
 
 
 class Sets(NamedTuple):
@@ -35,14 +35,14 @@ class Sets(NamedTuple):
     held: Array  # (sets, BINS, 2) their weights, by code; 0: missing
     bound: Array  # (sets,) the score of all categories by themselves
     score: Array  # (sets,) of the best set
-    known: Array  # (sets, BINS, KINDS) UNKNOWN, or is it the common set?
-    without: Array  # (sets, BINS, KINDS) its score
+    known: Array  # (sets, BINS, KINDS) UNKNOWN, BOUNDED, or is it the common set?
+    without: Array  # (sets, BINS, KINDS) its score, or a bound on it
 
 
 class Candidates(NamedTuple):
     """Numbers by which a kind of row may want to part; a kind is class * HEAVIEST + weight - 1."""
 
-    place: Array  # (2,): how many candidates; whether they are all
+    place: Array  # (3,): how many candidates; whether they are all; may leaving out one row empty something?
     kinds: Array  # (KINDS,) is there such a row?
     least: Array  # (KINDS + 2,) a score that the best condition has without such a row; the lowest of a class
     heaviest: Array  # (2,) the heaviest row of each class, 0: none
@@ -62,6 +62,8 @@ class Candidates(NamedTuple):
     stretches: Array  # (KINDS, 2 * columns + 1) where each starts: a column and a variant
     n_stretches: Array  # (KINDS,)
     most: Array  # (KINDS, 2 * columns) the highest score of a stretch
+    highest: Array  # (KINDS,) the stretch that has the highest
+    furthest: Array  # (KINDS,) the most that leaving out such a row raises a score
     sets: Sets
 
 
@@ -75,7 +77,7 @@ class Cut(NamedTuple):
 def new_candidates(table: Table) -> Candidates:
     whole = np.int64
     return Candidates(
-        place=np.zeros(2, dtype=whole),
+        place=np.zeros(3, dtype=whole),
         kinds=np.zeros(KINDS, dtype=np.bool_),
         least=np.empty(KINDS + 2),
         heaviest=np.empty(2, dtype=whole),
@@ -95,6 +97,8 @@ def new_candidates(table: Table) -> Candidates:
         stretches=np.empty((KINDS, 2 * len(table.codes) + 1), dtype=np.int32),
         n_stretches=np.zeros(KINDS, dtype=whole),
         most=np.empty((KINDS, 2 * len(table.codes))),
+        highest=np.zeros(KINDS, dtype=whole),
+        furthest=np.empty(KINDS),
         sets=new_sets(int(table.is_category.sum())),
     )
 
@@ -149,7 +153,7 @@ def rise(second: Any, w: Any, a: Any, c: Any, b: Any, d: Any, total_a: Any, tota
     return max(surprise(left, max(a, left), d, f), surprise(right, max(total_a - c, right), total_b - b, f))
 
 
-@jit
+@inlined
 def may_matter(
     bound: Any, a: Any, c: Any, b: Any, d: Any, total_a: Any, total_b: Any, least: Any, heaviest: Any, f: Any
 ) -> Any:
@@ -341,6 +345,8 @@ def score_candidates(total_a: Any, total_b: Any, f: Any, found: Any) -> None:
         if found.least[kind] == np.inf:
             found.n_stretches[kind] = 0
             continue
+        w, second = np.int64(kind % HEAVIEST + 1), kind >= HEAVIEST
+        found.furthest[kind] = surprise(w, w, total_a if second else total_b, f)
         slack = SLACK * (float(total_a + total_b) + abs(found.least[kind]))
         for i in range(found.place[COUNT]):
             a, b = found.left[i, 0], found.left[i, 1]
@@ -353,7 +359,7 @@ def score_candidates(total_a: Any, total_b: Any, f: Any, found: Any) -> None:
         find_stretches(found, kind)
 
 
-@jit
+@inlined
 def find_stretches(found: Any, kind: Any) -> None:
     """Candidates come by column, then variant, then cut; the best of a stretch up to or from each of them."""
     n, relevant, scores = found.n_relevant[kind], found.relevant[kind], found.scores[kind]
@@ -375,16 +381,20 @@ def find_stretches(found: Any, kind: Any) -> None:
             best = k if scores[k, 0] >= scores[best, 0] else best
             found.above[kind, k] = best
         found.most[kind, stretch] = max(most, scores[best, 0])
+        if stretch == 0 or found.most[kind, stretch] > found.most[kind, found.highest[kind]]:
+            found.highest[kind] = stretch
 
 
-@jit
+@inlined
 def best_candidate(found: Any, kind: Any, codes: Any, r: Any) -> Any:
     """The best candidate for row r: highest score, lowest column, lowest cut, missing values invalid."""
     highest, best = -np.inf, np.int64(-1)
     relevant, scores, starts, cuts = found.relevant[kind], found.scores[kind], found.stretches[kind], found.cut
-    below, above = found.below[kind], found.above[kind]
-    for stretch in range(found.n_stretches[kind]):
-        if found.most[kind, stretch] < highest:
+    below, above, most, promising = found.below[kind], found.above[kind], found.most[kind], found.highest[kind]
+    n_stretches = found.n_stretches[kind]
+    for turn in range(-1 if n_stretches > 0 else 0, n_stretches):
+        stretch = promising if turn < 0 else turn
+        if most[stretch] < highest or turn == promising:
             continue
         first, last = np.int64(starts[stretch]), np.int64(starts[stretch + 1])
         i = relevant[first]
@@ -407,13 +417,16 @@ def best_candidate(found: Any, kind: Any, codes: Any, r: Any) -> Any:
             if score > highest:
                 highest, best = score, i
             elif score == highest and best >= 0:
-                j = found.column[best]
-                if found.column[i] < j or (found.column[i] == j and cuts[i] < cuts[best]):
+                j, here = found.column[best], found.column[i]
+                if here < j or (
+                    here == j
+                    and (cuts[i] < cuts[best] or (cuts[i] == cuts[best] and found.variant[i] < found.variant[best]))
+                ):
                     best = i
     return Cut(best, highest)
 
 
-@jit
+@inlined
 def as_condition(found: Any, cut: Any, codes: Any, rows: Any, lo: Any, hi: Any, r: Any, w: Any) -> Any:
     """The candidate as the row that is left out sees it: a code that it has alone is not there."""
     i = cut.index
@@ -513,27 +526,36 @@ def best_set_without(sets: Any, at: Any, code: Any, kind: Any, total_a: Any, tot
     return highest, length, with_missing, np.int64(a), np.int64(b), k
 
 
-@jit
+@inlined
 def best_column_of_sets(
-    found: Any, kind: Any, codes: Any, r: Any, total_a: Any, total_b: Any, search: Any, highest: Any, column: Any
+    found: Any, kind: Any, coarse: Any, r: Any, total_a: Any, total_b: Any, search: Any, highest: Any, column: Any
 ) -> Any:
     """The columns of sets that beat ``highest``, the score of ``column``, for row r: the best one, or -1; its score."""
-    sets, f, best = found.sets, search.f, np.int64(-1)
-    w, second = np.int64(kind % HEAVIEST + 1), np.int64(kind // HEAVIEST)
-    furthest = surprise(w, w, total_a if second == 1 else total_b, f)
+    sets, f, best, furthest = found.sets, search.f, np.int64(-1), found.furthest[kind]
+    columns, scores = sets.column, sets.score
+    slack = SLACK * float(total_a + total_b)
     for at in range(sets.place[0]):
-        code = np.int64(codes[sets.column[at], r])
-        held = sets.held[at, code]
-        a, b = held[0] - (w if second == 0 else 0), held[1] - (w if second == 1 else 0)
-        bound = min(sets.bound[at] - alone(held, f) + (f[a] + f[b] - f[a + b]), sets.score[at] + furthest)
-        if bound < highest - SLACK * (float(total_a + total_b) + abs(highest)):
+        least = highest - slack - SLACK * abs(highest)
+        if scores[at] + furthest < least:
             continue
-        if sets.known[at, code, kind] == UNKNOWN:
-            sets.without[at, code, kind], _, _, _, _, _ = best_set_without(
-                sets, at, code, kind, total_a, total_b, search
-            )
-            sets.known[at, code, kind] = OTHER
-        score = sets.without[at, code, kind]
-        if score > highest or (score == highest and sets.column[at] < column):
-            highest, column, best = score, sets.column[at], np.int64(at)
+        code = np.int64(coarse[r, columns[at]])
+        known, without = sets.known[at, code], sets.without[at, code]
+        if known[kind] == UNKNOWN:
+            without[kind], known[kind] = bound_without(sets.bound[at], sets.held[at, code], kind, f), BOUNDED
+        if without[kind] < least:
+            continue
+        if known[kind] == BOUNDED:
+            without[kind], _, _, _, _, _ = best_set_without(sets, at, code, kind, total_a, total_b, search)
+            known[kind] = OTHER
+        score = without[kind]
+        if score > highest or (score == highest and columns[at] < column):
+            highest, column, best = score, columns[at], np.int64(at)
     return best, highest
+
+
+@jit
+def bound_without(bound: Any, held: Any, kind: Any, f: Any) -> Any:
+    """``bound``, the score of all categories by themselves, when a row of one of them leaves."""
+    w, second = np.int64(kind % HEAVIEST + 1), kind >= HEAVIEST
+    a, b = held[0] - (0 if second else w), held[1] - (w if second else 0)
+    return bound - alone(held, f) + (f[a] + f[b] - f[a + b])

@@ -12,7 +12,6 @@ from typing import Any
 import numpy as np
 
 from lazyforest.engine.bootstrap import CHILD, draw_counts, mix, root_key
-from lazyforest.engine.candidates import best_candidate
 from lazyforest.engine.exploration import (
     Frame,
     Task,
@@ -24,11 +23,15 @@ from lazyforest.engine.exploration import (
     weigh_bag,
 )
 from lazyforest.engine.groups import (
+    ALIKE,
+    ASKED,
     COLUMN,
+    CONDITION,
     CUT,
+    DECIDED,
     DEPTH,
     FULL,
-    GROUP,
+    HELD,
     HI,
     IS_SET,
     KIND,
@@ -36,11 +39,14 @@ from lazyforest.engine.groups import (
     MANY,
     MISSING,
     PARTING,
+    PRESENT,
     Q_HI,
     Q_LO,
     ROOM,
     SEVERAL,
     SINGLE,
+    SIZE,
+    SOME,
     TOP,
     VISIT,
     Folds,
@@ -63,17 +69,7 @@ from lazyforest.engine.layout import (
     inlined,
     jit,
 )
-from lazyforest.engine.left_out import (
-    best_set_for,
-    has_candidates,
-    keeps_common,
-    keeps_common_set,
-    kind_of,
-    look_up_best,
-    note_candidate,
-    note_set,
-    prepare,
-)
+from lazyforest.engine.left_out import decide_without_row, has_candidates, prepare
 from lazyforest.engine.nodes import Node, copy
 from lazyforest.engine.partition import Condition, part_rows, settle
 from lazyforest.engine.record import new_record
@@ -90,45 +86,48 @@ def push_group(folds: Any, top: Any, lo: Any, hi: Any, q_lo: Any, q_hi: Any, dep
     return top + 1
 
 
-@jit
-def count_folds(
-    folds: Any, lo: Any, hi: Any, y: Any, weight: Any, counts: Any, multiplicity: Any, classes: Any
-) -> None:
-    """The rows of each fold at the node: their number, size and statistics."""
-    rows, fold, count, size, alike, held = folds.rows, folds.fold, folds.present, folds.size, folds.alike, folds.held
+@inlined
+def count_folds(folds: Any, lo: Any, hi: Any, y: Any, weight: Any, counts: Any, multiplicity: Any, classes: Any) -> Any:
+    """The rows of each fold at the node into its cell; returns the most rows and the largest size that a fold has."""
+    rows, fold, cells = folds.rows, folds.fold, folds.cells
     first = y[rows[lo]]
+    most, largest = np.int64(0), np.int64(0)
     for i in range(lo, hi):
         r = rows[i]
         f = fold[r]
         if f >= 0:
-            count[f] += 1
-            size[f] += np.int64(counts[r]) * multiplicity[r]
-            folds.row[f] = r
-            alike[f] += y[r] == first
+            cell, w = cells[f], np.int64(weight[r])
+            cell[PRESENT] += 1
+            cell[SIZE] += np.int64(counts[r]) * multiplicity[r]
+            cell[SOME] = r
+            cell[ALIKE] += y[r] == first
             if classes:
-                held[f, y[r]] += weight[r]
+                cell[HELD + np.int64(y[r])] += w
             else:
-                held[f, 0] += weight[r]
-                held[f, 1] += np.int64(weight[r]) * np.int64(y[r])
+                cell[HELD] += w
+                cell[HELD + 1] += w * np.int64(y[r])
+            most, largest = max(most, cell[PRESENT]), max(largest, cell[SIZE])
+    return most, largest
 
 
-@jit
+@inlined
 def forget_folds(folds: Any, lo: Any, hi: Any) -> None:
-    rows, fold = folds.rows, folds.fold
+    rows, fold, cells = folds.rows, folds.fold, folds.cells
     for i in range(lo, hi):
         f = fold[rows[i]]
-        if f >= 0 and folds.present[f] > 0:
-            folds.present[f] = folds.size[f] = folds.alike[f] = 0
-            for c in range(folds.held.shape[1]):
-                folds.held[f, c] = 0
+        if f >= 0:
+            cell = cells[f]
+            cell[PRESENT] = cell[SIZE] = cell[ALIKE] = 0
+            for c in range(HELD, cell.size):
+                cell[c] = 0
 
 
-@jit
+@inlined
 def is_pure_without(folds: Any, f: Any, lo: Any, hi: Any, y: Any, alike: Any) -> Any:
     """Do all rows but those of a fold have the same target? ``alike`` rows have that of the first."""
-    rows, fold = folds.rows, folds.fold
-    like_first = alike - folds.alike[f]
-    others = (hi - lo - alike) - (folds.present[f] - folds.alike[f])
+    rows, fold, cell = folds.rows, folds.fold, folds.cells[f]
+    like_first = alike - cell[ALIKE]
+    others = (hi - lo - alike) - (cell[PRESENT] - cell[ALIKE])
     if like_first > 0 or others == 0:
         return others == 0
     first = -1
@@ -142,31 +141,31 @@ def is_pure_without(folds: Any, f: Any, lo: Any, hi: Any, y: Any, alike: Any) ->
 
 
 @inlined
-def retire(target: Any, rules: Any, folds: Any, bag: Any, frame: Any, size: Any, votes: Any) -> Any:
+def retire(
+    target: Any, rules: Any, folds: Any, bag: Any, frame: Any, size: Any, most: Any, largest: Any, votes: Any
+) -> Any:
     """Queries whose node is a leaf vote and leave; returns where the others end."""
     lo, hi, queries, y = frame[LO], frame[HI], bag.queries, target.y
-    alike, kept = 0, frame[Q_LO]
+    alike, kept, deep = 0, frame[Q_LO], frame[DEPTH] >= rules.max_depth
     for i in range(lo, hi):
         alike += y[folds.rows[i]] == y[folds.rows[lo]]
+    if not deep and size - largest >= rules.min_samples_split and most < min(alike, hi - lo - alike):
+        return frame[Q_HI]  # no fold has so many rows that without them it would be a leaf
     for i in range(frame[Q_LO], frame[Q_HI]):
         q = queries[i]
         f = folds.own[q]
-        if (
-            frame[DEPTH] < rules.max_depth
-            and size - folds.size[f] >= rules.min_samples_split
-            and not is_pure_without(folds, f, lo, hi, y, alike)
-        ):
+        if deep or size - folds.cells[f, SIZE] < rules.min_samples_split or is_pure_without(folds, f, lo, hi, y, alike):
+            vote_without(folds, f, rules, bag.vote, votes, q)
+        else:
             queries[kept] = q
             kept += 1
-        else:
-            vote_without(folds, f, rules, bag.vote, votes, q)
     return kept
 
 
-@jit
+@inlined
 def vote_without(folds: Any, f: Any, rules: Any, vote: Any, votes: Any, q: Any) -> None:
     for c in range(folds.rest.size):
-        folds.rest[c] = folds.total[c] - folds.held[f, c]
+        folds.rest[c] = folds.total[c] - folds.cells[f, HELD + c]
     cast(folds.rest, rules, vote)
     for c in range(vote.size):
         votes[q, c] += vote[c]
@@ -215,7 +214,7 @@ def decide(
 ) -> Any:
     """Find the condition of a fold's queries: the best one on folds.rows[lo:hi]."""
     best = search_rows(table, target, rules, search, bag, folds, small, lo, hi, key)
-    folds.decided[f] = folds.place[VISIT]
+    folds.cells[f, DECIDED] = folds.place[VISIT]
     folds.apply[f, COLUMN] = best.column
     if best.column >= 0:
         condition = settle(folds.rest, table, best, search.members, search.best_left, bag.member, rules.criterion)
@@ -225,7 +224,7 @@ def decide(
     return best
 
 
-@jit
+@inlined
 def find_group(folds: Any, f: Any, count: Any) -> Any:
     """The group whose condition is the fold's, or ``count``."""
     apply, bits = folds.apply[f], folds.apply_set[f]
@@ -233,7 +232,7 @@ def find_group(folds: Any, f: Any, count: Any) -> Any:
         q = folds.groups[g]
         chosen, members = folds.chosen[q], folds.chosen_set[q]
         same = True
-        for k in range(GROUP):
+        for k in range(CONDITION):
             same &= chosen[k] == apply[k]
         if same and apply[IS_SET]:
             for k in range(bits.size):
@@ -248,76 +247,74 @@ def choose_for_all(
     table: Any, target: Any, rules: Any, X: Any, search: Any, bag: Any, folds: Any, frame: Any, key: Any, votes: Any
 ) -> Any:
     """Every query gets the condition of its fold, or votes if there is none; returns where the others end."""
-    lo, hi, queries, common = frame[LO], frame[HI], bag.queries, folds.present.size - 1
+    lo, hi, queries, own, cells, apply = frame[LO], frame[HI], bag.queries, folds.own, folds.cells, folds.apply
     folds.place[VISIT] += 1
+    visit, common = folds.place[VISIT], cells.shape[0] - 1
     shared = decide(table, target, rules, search, bag, folds, folds.small, common, lo, hi, key)
     fast = prepare(table, target, rules, search, folds, queries, frame, shared)
-    count, kept = 0, frame[Q_LO]
+    count, kept, usual, scanned = np.int64(0), frame[Q_LO], np.int64(-1), np.int64(0)
     for i in range(frame[Q_LO], frame[Q_HI]):
         q = queries[i]
-        f = folds.own[q]
-        if folds.asked[f] != folds.place[VISIT]:
-            folds.asked[f] = folds.place[VISIT]
-            bag.costs[REFITS] += hi - lo - folds.present[f]
-        if folds.present[f] == 0:
+        f = own[q]
+        cell = cells[f]
+        if cell[ASKED] != visit:
+            cell[ASKED] = visit
+            scanned += hi - lo - cell[PRESENT]
+        if cell[PRESENT] == 0:
             f = common
-        elif fast and has_candidates(table, search, folds, f, target.y):
-            kind, r = kind_of(folds, f, target.y), folds.row[f]
-            cut = best_candidate(folds.candidates, kind, table.codes, r)
-            at, score = best_set_for(table, search, folds, kind, r, cut)
-            if at >= 0:
-                if keeps_common_set(table, folds, at, kind, r, X[q]):
-                    f = common
-                else:
-                    note_set(table, search, folds, f, at, kind, r, score, common)
-            else:
-                best = look_up_best(table, search, folds, f, cut, lo, hi, target.y)
-                if keeps_common(folds, best, shared, X[q]):
-                    f = common
-                else:
-                    note_candidate(table, folds, f, best, search)
-                    if folds.apply[f, COLUMN] >= 0:
-                        join(folds, f, common, best, folds.rows, lo, lo, table.codes[best.column])
-        elif folds.decided[f] != folds.place[VISIT]:
+        elif fast and has_candidates(table, search, folds, cell):
+            f = decide_without_row(table, search, folds, f, X[q], lo, hi, shared)
+        elif cell[DECIDED] != visit:
             end = take_others(folds, f, lo, hi)
             if end < 0:
                 break
             start = folds.place[TOP]
             best = decide(table, target, rules, search, bag, folds, folds.other, f, start, end, key)
-            if best.column >= 0 and folds.apply[common, COLUMN] >= 0:
+            if best.column >= 0 and apply[common, COLUMN] >= 0:
                 join(folds, f, common, best, folds.rows, start, end, table.codes[best.column])
-        if folds.apply[f, COLUMN] < 0:
-            vote_without(folds, folds.own[q], rules, bag.vote, votes, q)
+        if apply[f, COLUMN] < 0:
+            vote_without(folds, own[q], rules, bag.vote, votes, q)
             continue
-        group = find_group(folds, f, count)
-        for k in range(GROUP):
-            folds.chosen[q, k] = folds.apply[f, k]
-        folds.chosen[q, GROUP] = group
-        copy(folds.apply_set[f], folds.chosen_set[q], folds.apply_set.shape[1])
-        if group == count:
-            folds.groups[count] = q
-            count += 1
+        group = usual if f == common else np.int64(-1)
+        if group < 0:
+            group = find_group(folds, f, count)
+            if group == count:
+                open_group(folds, f, q, count)
+                count += 1
+            if f == common:
+                usual = group
+        folds.group[q] = group
         folds.valid[q] = is_valid_query(
             folds.route[f], folds.route_set[f], folds.threshold[f], X[q, folds.route[f, COLUMN]]
         )
         queries[kept] = q
         kept += 1
+    bag.costs[REFITS] += scanned
     bag.costs[FORKS] += max(count - 1, 0)
-    sort_by_group(folds, queries, bag.spare_queries, frame[Q_LO], kept, count)
+    if count > 1:
+        sort_by_group(folds, queries, bag.spare_queries, frame[Q_LO], kept, count)
     return kept
+
+
+@inlined
+def open_group(folds: Any, f: Any, q: Any, count: Any) -> None:
+    """A new group, by the condition of a fold; q stays its first query."""
+    folds.groups[count] = q
+    copy(folds.apply[f], folds.chosen[q], CONDITION)
+    copy(folds.apply_set[f], folds.chosen_set[q], folds.apply_set.shape[1])
 
 
 @jit
 def sort_by_group(folds: Any, queries: Any, spare: Any, lo: Any, hi: Any, count: Any) -> None:
-    starts, chosen = folds.starts, folds.chosen
+    starts, group = folds.starts, folds.group
     for g in range(count + 1):
         starts[g] = 0
     for i in range(lo, hi):
-        starts[chosen[queries[i], GROUP] + 1] += 1
+        starts[group[queries[i]] + 1] += 1
     for g in range(count):
         starts[g + 1] += starts[g]
     for i in range(lo, hi):
-        g = chosen[queries[i], GROUP]
+        g = group[queries[i]]
         spare[starts[g]] = queries[i]
         starts[g] += 1
     for i in range(lo, hi):
@@ -395,7 +392,7 @@ def go_down_apart(table: Any, folds: Any, bag: Any, frame: Any, key: Any, top: A
     """Part the last group of a frame; its rows are copied while there are others, and parted in place for the last."""
     lo, hi, q_lo, q_hi, queries = frame[LO], frame[HI], frame[Q_LO], frame[Q_HI], bag.queries
     start = q_hi - 1
-    while start > q_lo and folds.chosen[queries[start - 1], GROUP] == folds.chosen[queries[start], GROUP]:
+    while start > q_lo and folds.group[queries[start - 1]] == folds.group[queries[start]]:
         start -= 1
     alone, q, depth = start == q_lo, queries[start], frame[DEPTH] + 1
     codes = table.codes[folds.chosen[q, COLUMN]]
@@ -465,8 +462,8 @@ def explore_trees_without(
         if frame[KIND] == SEVERAL:
             costs[NODES] += 1
             costs[STACK_WORDS] = max(costs[STACK_WORDS], folds.place[TOP] + X.shape[0])
-            size = look_at(target, search, bag, folds, lo, hi)
-            frame[Q_HI] = retire(target, rules, folds, bag, frame, size, votes)
+            size, most, largest = look_at(target, search, bag, folds, lo, hi)
+            frame[Q_HI] = retire(target, rules, folds, bag, frame, size, most, largest, votes)
             if frame[Q_HI] > q_lo:
                 frame[Q_HI] = choose_for_all(table, target, rules, X, search, bag, folds, frame, key, votes)
             forget_folds(folds, lo, hi)
@@ -476,13 +473,18 @@ def explore_trees_without(
 
 @inlined
 def look_at(target: Any, search: Any, bag: Any, folds: Any, lo: Any, hi: Any) -> Any:
-    """Statistics of the group's rows, and of each fold among them; returns their size."""
-    none = np.int64(0)
+    """Statistics of the group's rows, and of each fold among them.
+
+    Returns their size, and the most rows and the largest size that a fold has.
+    """
+    most, largest, none = np.int64(0), np.int64(0), np.int64(0)
     node = Node(folds.rows, lo, hi, folds.total, none, none, 0.0, False, np.uint64(0))
     size, _ = sum_up(node, target, search.weight, bag.counts)
     if hi > lo:
-        count_folds(folds, lo, hi, target.y, search.weight, bag.counts, target.multiplicity, target.n_classes > 0)
-    return size
+        most, largest = count_folds(
+            folds, lo, hi, target.y, search.weight, bag.counts, target.multiplicity, target.n_classes > 0
+        )
+    return size, most, largest
 
 
 def explore_without(task: Task, folds: Array, own: Array, trees: range, votes: Array, room: list[int]) -> Folds:

@@ -14,7 +14,8 @@ from lazyforest.engine.nodes import copy
 
 SEVERAL, PARTING, SINGLE = 0, 1, 2  # kinds of frames: a group to be looked at, to be parted, of a single fold
 LO, HI, Q_LO, Q_HI, DEPTH, KIND, ROOM, FRAME = range(8)
-COLUMN, CUT, MISSING, IS_SET, GROUP, CONDITION = range(6)
+COLUMN, CUT, MISSING, IS_SET, CONDITION = range(5)
+PRESENT, SIZE, SOME, ALIKE, ASKED, DECIDED, HELD = range(7)  # of a fold's cell
 TOP, FULL, VISIT = range(3)
 MANY = -2  # in place of a fold; -1 is that of rows which all see
 
@@ -35,22 +36,19 @@ class Folds(NamedTuple):
     total: Array  # (statistics,) of the group
     rest: Array  # (statistics,) of the rows that a fold may look at
     left: Array  # (statistics,)
-    present: Array  # (folds + 1,) rows of each fold at the node
-    size: Array  # (folds + 1,) their size
-    row: Array  # (folds + 1,) one of them
-    alike: Array  # (folds + 1,) how many have the target of the node's first row
-    held: Array  # (folds + 1, statistics)
-    asked: Array  # (folds + 1,) the last group with a query of the fold
-    decided: Array  # (folds + 1,) the last group for which the fold's condition was found
+    cells: Array  # (folds + 1, HELD + statistics) a fold at the node, in one line of the processor's cache:
+    #   its rows, their size, one of them, how many have the target of the node's first row, the last group with a
+    #   query of the fold, the last for which its condition was found, and the statistics of its rows
     apply: Array  # (folds + 1, CONDITION) the condition to part rows by; column -1: a leaf
     apply_set: Array  # (folds + 1, words) its set, a bit per code
     route: Array  # (folds + 1, CONDITION) the same as the fold's queries see it
     route_set: Array  # (folds + 1, words)
     threshold: Array  # (folds + 1,)
-    chosen: Array  # (queries, CONDITION) ``apply`` of the query's fold, until its group is parted
+    group: Array  # (queries,) the number of the query's group, until it is parted
+    chosen: Array  # (queries, CONDITION) for the first query of a group, by what its rows are parted
     chosen_set: Array  # (queries, words)
     valid: Array  # (queries,) the side that the query goes to
-    groups: Array  # (queries,) a query of each group
+    groups: Array  # (queries,) the first query of each group
     starts: Array  # (queries + 1,) where each group starts
 
 
@@ -77,18 +75,13 @@ def new_folds(task: Task, folds: Array, own: Array, room: int) -> Folds:
         total=np.empty(statistics, dtype=np.int64),
         rest=np.empty(statistics, dtype=np.int64),
         left=np.empty(statistics, dtype=np.int64),
-        present=np.zeros(count, dtype=np.int64),
-        size=np.zeros(count, dtype=np.int64),
-        row=np.zeros(count, dtype=np.int64),
-        alike=np.zeros(count, dtype=np.int64),
-        held=np.zeros((count, statistics), dtype=np.int64),
-        asked=np.zeros(count, dtype=np.int64),
-        decided=np.zeros(count, dtype=np.int64),
+        cells=np.zeros((count, HELD + statistics), dtype=np.int64),
         apply=np.empty((count, CONDITION), dtype=np.int64),
         apply_set=np.zeros((count, words), dtype=np.uint64),
         route=np.empty((count, CONDITION), dtype=np.int64),
         route_set=np.zeros((count, words), dtype=np.uint64),
         threshold=np.empty(count),
+        group=np.empty(queries, dtype=np.int64),
         chosen=np.empty((queries, CONDITION), dtype=np.int64),
         chosen_set=np.zeros((queries, words), dtype=np.uint64),
         valid=np.empty(queries, dtype=np.bool_),

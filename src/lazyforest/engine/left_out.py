@@ -9,8 +9,10 @@ import numpy as np
 from lazyforest.engine.candidates import (
     COMMON,
     HEAVIEST,
+    LONE,
     USABLE,
     as_condition,
+    best_candidate,
     best_column_of_sets,
     best_set_without,
     find_candidates,
@@ -20,15 +22,20 @@ from lazyforest.engine.groups import (
     COLUMN,
     CONDITION,
     CUT,
+    DECIDED,
+    HELD,
     HI,
     IS_SET,
     LO,
     MISSING,
+    PRESENT,
     Q_HI,
     Q_LO,
+    SOME,
     VISIT,
     holds,
     is_valid_row,
+    join,
 )
 from lazyforest.engine.layout import BINS, BLOCK, ENTROPY, MIN_GAIN, inlined, jit
 from lazyforest.engine.nodes import Node, copy
@@ -45,12 +52,13 @@ def prepare(table: Any, target: Any, rules: Any, search: Any, folds: Any, querie
         usable = usable and (hi - lo <= BLOCK or search.columns.size <= search.histogram.shape[0])
     if usable:
         copy(search.best_left, folds.left, 2)
-        if find_kinds(folds, found.kinds, queries, frame[Q_LO], frame[Q_HI], target.y) == 0:
+        if find_kinds(folds, found.kinds, queries, frame[Q_LO], frame[Q_HI]) == 0:
             return False
         none = np.int64(0)
         node = Node(folds.rows, lo, hi, total, total[0] + total[1], none, 0.0, True, np.uint64(0))
         find_candidates(node, table, target, search, folds.small, rules, found)
         usable = found.place[USABLE] == 1
+        found.place[LONE] = any_lone_row(search, folds)
     return usable
 
 
@@ -62,15 +70,16 @@ def any_wide_set(table: Any, columns: Any) -> Any:
     return False
 
 
-@jit
-def find_kinds(folds: Any, kinds: Any, queries: Any, lo: Any, hi: Any, y: Any) -> Any:
+@inlined
+def find_kinds(folds: Any, kinds: Any, queries: Any, lo: Any, hi: Any) -> Any:
     """Mark the kinds of rows that are left out alone; returns how many rows."""
+    own, cells = folds.own, folds.cells
     kinds[:] = False
     count = 0
     for i in range(lo, hi):
-        f = folds.own[queries[i]]
-        if folds.present[f] == 1:
-            kind = kind_of(folds, f, y)
+        cell = cells[own[queries[i]]]
+        if cell[PRESENT] == 1:
+            kind = kind_of(cell)
             if kind >= 0:
                 kinds[kind] = True
                 count += 1
@@ -78,18 +87,32 @@ def find_kinds(folds: Any, kinds: Any, queries: Any, lo: Any, hi: Any, y: Any) -
 
 
 @jit
-def kind_of(folds: Any, f: Any, y: Any) -> Any:
-    w = folds.held[f, 0] + folds.held[f, 1]
-    return np.int64(y[folds.row[f]]) * HEAVIEST + w - 1 if w <= HEAVIEST else np.int64(-1)
+def kind_of(cell: Any) -> Any:
+    """Class and weight of a fold's only row as one number, -1 if it weighs too much."""
+    a, b = cell[HELD], cell[HELD + 1]
+    return (HEAVIEST if b > 0 else 0) + a + b - 1 if a + b <= HEAVIEST else np.int64(-1)
 
 
 @jit
-def has_candidates(table: Any, search: Any, folds: Any, f: Any, y: Any) -> Any:
+def any_lone_row(search: Any, folds: Any) -> Any:
+    """May leaving out one row empty a side of the common condition, or a column of gaps?"""
+    left, total, missing = folds.left, folds.total, folds.candidates.missing
+    side = left[0] + left[1]
+    lone = side <= HEAVIEST or total[0] + total[1] - side <= HEAVIEST
+    for k in range(search.columns.size):
+        lone |= 0 < missing[search.columns[k]] <= HEAVIEST
+    return lone
+
+
+@inlined
+def has_candidates(table: Any, search: Any, folds: Any, cell: Any) -> Any:
     """Is the fold a single row, whose leaving empties neither a side of the common condition nor a column of gaps?"""
-    if folds.present[f] != 1 or kind_of(folds, f, y) < 0:
+    if cell[PRESENT] != 1 or kind_of(cell) < 0:
         return False
-    common, r, found = folds.present.size - 1, folds.row[f], folds.candidates
-    w = folds.held[f, 0] + folds.held[f, 1]
+    found = folds.candidates
+    if found.place[LONE] == 0:
+        return True
+    common, r, w = folds.cells.shape[0] - 1, cell[SOME], cell[HELD] + cell[HELD + 1]
     codes = table.codes[folds.apply[common, COLUMN]]
     side = folds.left[0] + folds.left[1]
     if is_valid_row(folds.apply[common], folds.apply_set[common], codes[r]):
@@ -103,30 +126,45 @@ def has_candidates(table: Any, search: Any, folds: Any, f: Any, y: Any) -> Any:
     return True
 
 
-@jit
-def look_up_best(table: Any, search: Any, folds: Any, f: Any, cut: Any, lo: Any, hi: Any, y: Any) -> Any:
+@inlined
+def decide_without_row(table: Any, search: Any, folds: Any, f: Any, x: Any, lo: Any, hi: Any, shared: Any) -> Any:
+    """Find the condition of a fold of a single row for its query x; returns the common fold if it is the common one."""
+    cell, common, found = folds.cells[f], folds.cells.shape[0] - 1, folds.candidates
+    kind, r = kind_of(cell), cell[SOME]
+    cut = best_candidate(found, kind, table.codes, r)
+    column = found.column[cut.index] if cut.index >= 0 else np.int64(-1)
+    total_a, total_b = folds.total[0], folds.total[1]
+    at, score = best_column_of_sets(found, kind, table.coarse, r, total_a, total_b, search, cut.score, column)
+    if at >= 0:
+        if keeps_common_set(table, folds, at, kind, r, x):
+            return common
+        note_set(table, search, folds, f, at, kind, r, score, common)
+        return f
+    best = look_up_best(table, search, folds, f, cut, lo, hi)
+    if keeps_common(best, shared, x):
+        return common
+    note_candidate(table, folds, f, best, search)
+    if folds.apply[f, COLUMN] >= 0:
+        join(folds, f, common, best, folds.rows, lo, lo, table.codes[best.column])
+    return f
+
+
+@inlined
+def look_up_best(table: Any, search: Any, folds: Any, f: Any, cut: Any, lo: Any, hi: Any) -> Any:
     """The best condition of a fold of a single row, on a number; its invalid side weighs ``search.left``."""
-    r, found, w = folds.row[f], folds.candidates, folds.held[f, 0] + folds.held[f, 1]
-    copy(found.left[cut.index], search.left, 2)
+    cell, found = folds.cells[f], folds.candidates
+    r, w = cell[SOME], cell[HELD] + cell[HELD + 1]
     codes = table.codes[found.column[cut.index]]
     valid = found.variant[cut.index] == 1 if codes[r] == 0 else codes[r] >= found.cut[cut.index]
-    if not valid:
-        search.left[y[r]] -= w
+    for c in range(2):
+        search.left[c] = found.left[cut.index, c] - (0 if valid else cell[HELD + c])
     return as_condition(found, cut, table.codes, folds.rows, lo, hi, r, w)
 
 
-@jit
-def best_set_for(table: Any, search: Any, folds: Any, kind: Any, r: Any, cut: Any) -> Any:
-    """The column of sets that is better than a cut for row r, or -1; and its score."""
-    found, total = folds.candidates, folds.total
-    column = found.column[cut.index] if cut.index >= 0 else np.int64(-1)
-    return best_column_of_sets(found, kind, table.codes, r, total[0], total[1], search, cut.score, column)
-
-
-@jit
+@inlined
 def keeps_common_set(table: Any, folds: Any, at: Any, kind: Any, r: Any, x: Any) -> Any:
     """Is it known that the set without row r is the common one, and does the query see it so?"""
-    sets, common = folds.candidates.sets, folds.present.size - 1
+    sets, common = folds.candidates.sets, folds.cells.shape[0] - 1
     j = sets.column[at]
     code = np.int64(table.codes[j, r])
     own = kind % HEAVIEST + 1
@@ -138,7 +176,7 @@ def keeps_common_set(table: Any, folds: Any, at: Any, kind: Any, r: Any, x: Any)
     )
 
 
-@jit
+@inlined
 def note_set(
     table: Any, search: Any, folds: Any, f: Any, at: Any, kind: Any, r: Any, best_score: Any, common: Any
 ) -> None:
@@ -148,9 +186,9 @@ def note_set(
     j, f_of = sets.column[at], search.f
     code = np.int64(table.codes[j, r])
     for c in range(2):
-        rest[c] = total[c] - folds.held[f, c]
+        rest[c] = total[c] - folds.cells[f, HELD + c]
     weight = rest[0] + rest[1]
-    folds.decided[f] = folds.place[VISIT]
+    folds.cells[f, DECIDED] = folds.place[VISIT]
     apply[COLUMN] = -1
     if not best_score > (f_of[rest[0]] + f_of[rest[1]] - f_of[weight]) + MIN_GAIN * float(weight):
         return
@@ -176,7 +214,7 @@ def note_set(
 
 
 @jit
-def keeps_common(folds: Any, best: Any, shared: Any, x: Any) -> Any:
+def keeps_common(best: Any, shared: Any, x: Any) -> Any:
     """Is it the common condition to the last digit of its threshold, for this query?"""
     return (
         best.column == shared.column
@@ -187,14 +225,14 @@ def keeps_common(folds: Any, best: Any, shared: Any, x: Any) -> Any:
     )
 
 
-@jit
+@inlined
 def note_candidate(table: Any, folds: Any, f: Any, best: Any, search: Any) -> None:
     """``note`` for a condition that was looked up; its invalid side weighs ``search.left``."""
     route, apply, left, f_of, rest = folds.route[f], folds.apply[f], search.left, search.f, folds.rest
     for c in range(2):
-        rest[c] = folds.total[c] - folds.held[f, c]
+        rest[c] = folds.total[c] - folds.cells[f, HELD + c]
     weight = rest[0] + rest[1]
-    folds.decided[f] = folds.place[VISIT]
+    folds.cells[f, DECIDED] = folds.place[VISIT]
     apply[COLUMN] = -1
     if not best.score > (f_of[rest[0]] + f_of[rest[1]] - f_of[weight]) + MIN_GAIN * float(weight):
         return
