@@ -267,13 +267,16 @@ def search_bins(node: Any, table: Any, target: Any, search: Any, rules: Any, fou
         more_a, more_b = (missing[0], missing[1]) if variant == 0 else (np.int64(0), np.int64(0))
         for lo in range(0, sums.shape[0] - 1, WIDTH):
             hi = min(lo + WIDTH, sums.shape[0] - 1)
-            if reaches(sums, lo, hi, more_a, more_b, total_a, total_b, found.least, found.heaviest, f):
-                for b in range(lo + 1, hi + 1):
-                    if not search.opened[b] and reaches(
-                        sums, b - 1, b, more_a, more_b, total_a, total_b, found.least, found.heaviest, f
-                    ):
-                        search.opened[b] = True
-                        n_opened += 1
+            one, two = more_a + np.int64(sums[lo, 0]), more_b + np.int64(sums[lo, 1])
+            c, d = more_a + np.int64(sums[hi, 0]), more_b + np.int64(sums[hi, 1])
+            if not reaches(one, c, two, d, total_a, total_b, found.least, found.heaviest, f):
+                continue
+            for b in range(lo + 1, hi + 1):
+                c, d = more_a + np.int64(sums[b, 0]), more_b + np.int64(sums[b, 1])
+                if not search.opened[b] and reaches(one, c, two, d, total_a, total_b, found.least, found.heaviest, f):
+                    search.opened[b] = True
+                    n_opened += 1
+                one, two = c, d
     if n_opened == 0:
         return
     exact = table.first_code[j, BINS] <= BINS
@@ -284,13 +287,9 @@ def search_bins(node: Any, table: Any, target: Any, search: Any, rules: Any, fou
         bin_candidates(sums, search, exact, variant, more_a, more_b, total_a, total_b, found, j)
 
 
-@jit
-def reaches(
-    sums: Any, lo: Any, hi: Any, more_a: Any, more_b: Any, total_a: Any, total_b: Any, least: Any, heaviest: Any, f: Any
-) -> Any:
-    """May the bins lo + 1 to hi hold, or border on, a cut that matters?"""
-    a, b = more_a + np.int64(sums[lo, 0]), more_b + np.int64(sums[lo, 1])
-    c, d = more_a + np.int64(sums[hi, 0]), more_b + np.int64(sums[hi, 1])
+@inlined
+def reaches(a: Any, c: Any, b: Any, d: Any, total_a: Any, total_b: Any, least: Any, heaviest: Any, f: Any) -> Any:
+    """May bins, whose ends have a to c and b to d below them, hold or border on a cut that matters?"""
     if a == c and b == d:
         return False
     x, y = np.uint64(total_a), np.uint64(total_b)

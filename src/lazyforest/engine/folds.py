@@ -424,7 +424,7 @@ def explore_trees_without(
     table: Any,
     target: Any,
     rules: Any,
-    X: Any,
+    transposed: Any,
     search: Any,
     small: Any,
     bag: Any,
@@ -433,8 +433,11 @@ def explore_trees_without(
     votes: Any,
     record: Any,
 ) -> None:
-    """Explore a tree for queries that may not look at their own folds; add their votes."""
-    costs, none = bag.costs, np.int64(0)
+    """Explore a tree for queries that may not look at their own folds; add their votes.
+
+    ``transposed`` has a row per column: a group of queries looks at one column, which stays in the processor's cache.
+    """
+    X, costs, none = transposed.T, bag.costs, np.int64(0)
     draw_counts(rules.seed, tree, rules.bootstrap, target.row_ids, bag.counts)
     n, _ = weigh_bag(bag.counts, target.weight, search.weight, bag.drawn)
     copy(bag.drawn, folds.rows, n)
@@ -492,10 +495,12 @@ def explore_without(task: Task, folds: Array, own: Array, trees: range, votes: A
     buffers = new_folds(task, folds, own, room[0])
     bag = task.bag._replace(rows=buffers.rows)
     record = new_record(task.bag.vote.size)
+    table, target, rules, X, search, small = task[:6]
+    transposed = np.ascontiguousarray(X.T)
     for tree in trees:
         while True:
             costs, before = task.bag.costs.copy(), votes.copy()
-            explore_trees_without(*task[:6], bag, buffers, tree, votes, record)
+            explore_trees_without(table, target, rules, transposed, search, small, bag, buffers, tree, votes, record)
             if not buffers.place[FULL]:
                 break
             room[0] = 2 * len(buffers.rows)
