@@ -32,7 +32,20 @@ def search_large(node: Any, table: Any, target: Any, search: Any, rules: Any) ->
         if best.score >= PERFECT and rules.criterion == ENTROPY:
             break
         columns = search.inspected[start : min(count, start + slots)]
-        fill_histogram(node, table, target, search, rules, columns)
+        fill_histogram(
+            node.rows,
+            node.lo,
+            node.hi,
+            node.shift,
+            target.y,
+            search.weight,
+            table.coarse,
+            table.first_code,
+            columns,
+            rules.criterion == SQUARED_ERROR,
+            search.n_bins,
+            histogram,
+        )
         reach, promising = best.score, -1
         for slot in range(columns.size):
             if not is_category[columns[slot]]:
@@ -52,16 +65,27 @@ def search_large(node: Any, table: Any, target: Any, search: Any, rules: Any) ->
 
 
 @jit
-def fill_histogram(node: Any, table: Any, target: Any, search: Any, rules: Any, columns: Any) -> None:
-    """Add the node's rows to a bin of every column; missing values are bin 0."""
-    histogram, rows, coarse = search.histogram, node.rows, table.coarse
-    weight, y, shift = search.weight, target.y, node.shift
+def fill_histogram(
+    rows: Any,
+    lo: Any,
+    hi: Any,
+    shift: Any,
+    y: Any,
+    weight: Any,
+    coarse: Any,
+    first_code: Any,
+    columns: Any,
+    regression: Any,
+    n_bins: Any,
+    histogram: Any,
+) -> None:
+    """Add rows[lo:hi] to a bin of every column; missing values are bin 0."""
     n = columns.size
     for slot in range(n):
-        search.n_bins[slot] = min(table.first_code[columns[slot], BINS], BINS)
-        histogram[slot, : search.n_bins[slot]] = 0
-    if rules.criterion == SQUARED_ERROR:
-        for i in range(node.lo, node.hi):
+        n_bins[slot] = min(first_code[columns[slot], BINS], BINS)
+        histogram[slot, : n_bins[slot]] = 0
+    if regression:
+        for i in range(lo, hi):
             r = rows[i]
             w = np.int64(weight[r])
             moment = w * (np.int64(y[r]) - shift)
@@ -72,20 +96,20 @@ def fill_histogram(node: Any, table: Any, target: Any, search: Any, rules: Any, 
                 histogram[slot, b, 2] += max(moment, 0)
     elif columns[n - 1] - columns[0] == n - 1:  # neighbours, as when all columns are looked at: twice as fast
         first = columns[0]
-        for i in range(node.lo, node.hi):
+        for i in range(lo, hi):
             r = rows[i]
             w, c = weight[r], y[r]
             for slot in range(n):
                 histogram[slot, coarse[r, first + slot], c] += w
     else:
-        for i in range(node.lo, node.hi):
+        for i in range(lo, hi):
             r = rows[i]
             w, c = weight[r], y[r]
             for slot in range(n):
                 histogram[slot, coarse[r, columns[slot]], c] += w
 
 
-@jit
+@inlined
 def score_groups(node: Any, search: Any, rules: Any, slot: Any) -> Any:
     """Turn a column's histogram into sums over the bins 1 to b, the missing rows apart; score the cuts between groups.
 
@@ -141,7 +165,7 @@ def is_flat(sums: Any, lo: Any, hi: Any, size: Any) -> Any:
     return True
 
 
-@jit
+@inlined
 def search_column(
     node: Any, table: Any, target: Any, search: Any, rules: Any, j: Any, slot: Any, best: Any, reach: Any
 ) -> Any:

@@ -376,7 +376,7 @@ def explore_from(
         n_members = max(best.n_members, 0)
         condition = settle(node.total, table, best, search.members, search.best_left, member, criterion)
         if recording:
-            note_condition(record, at, condition, n_members, member)
+            note_condition(record, at, condition, n_members, member, table.first_code[condition.column, BINS])
         top = go_down(table, algorithm, X, search.columns, small, bag, frame, condition, at, top)
         for p in range(n_members):
             member[search.members[p]] = False

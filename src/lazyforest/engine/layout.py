@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
@@ -9,6 +10,7 @@ from typing import Any, NamedTuple, TypeVar, cast
 
 import numpy as np
 from numba import njit
+from numba.core import event
 from numba.core.options import DefaultOptions
 
 Array = np.ndarray[Any, np.dtype[Any]]
@@ -117,6 +119,29 @@ def inlined(function: Kernel) -> Kernel:
 def entry(function: Kernel) -> Kernel:
     """As ``jit``, for what Python calls: the machine code, with all that it calls, is kept beside the source."""
     return cast(Kernel, njit(**OPTIONS, cache=True)(function))
+
+
+class CollectorPaused(event.Listener):  # type: ignore[misc, unused-ignore]
+    """No collecting of garbage while numba compiles: its passes make few cycles, and a fifth of the time goes there."""
+
+    def __init__(self) -> None:
+        self.depth, self.was_enabled = 0, False
+
+    def on_start(self, _: Any) -> None:
+        if self.depth == 0:
+            self.was_enabled = gc.isenabled()
+            gc.disable()
+        self.depth += 1
+
+    def on_end(self, _: Any) -> None:
+        self.depth -= 1
+        if self.was_enabled:
+            gc.collect(0)
+            if self.depth == 0:
+                gc.enable()
+
+
+event.register("numba:compile", CollectorPaused())
 
 
 def forget_stale_kernels() -> None:

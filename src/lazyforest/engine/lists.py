@@ -204,7 +204,7 @@ def search_list(
     return best
 
 
-@jit
+@inlined
 def collect_categories_of_two(codes: Any, search: Any, small: Any, words: Any, lo: Any, hi: Any) -> Any:
     """``collect_categories`` for two classes."""
     held, gone, categories, firsts, row = search.held, search.corner, search.categories, search.order, small.row

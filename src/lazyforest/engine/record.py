@@ -66,7 +66,8 @@ def note_leaf(record: Any, at: Any, vote: Any) -> None:
 
 
 @jit
-def note_condition(record: Any, at: Any, condition: Any, n_members: Any, member: Any) -> None:
+def note_condition(record: Any, at: Any, condition: Any, n_members: Any, member: Any, n_codes: Any) -> None:
+    """A node's condition; the column has so many codes."""
     lo = record.used[USED_MEMBERS]
     record.used[USED_MEMBERS] += n_members
     if at >= record.keys.size or lo + n_members > record.members.size:
@@ -76,7 +77,7 @@ def note_condition(record: Any, at: Any, condition: Any, n_members: Any, member:
     record.thresholds[at] = condition.threshold
     if condition.is_set:
         node[MEMBERS_LO], node[MEMBERS_HI] = lo, lo + n_members
-        for code in range(member.size):
+        for code in range(n_codes):
             if member[code]:
                 record.members[lo] = code
                 lo += 1

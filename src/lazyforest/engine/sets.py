@@ -7,20 +7,29 @@ from typing import Any
 import numpy as np
 
 from lazyforest.engine.counts import score
-from lazyforest.engine.layout import SQUARED_ERROR, jit
+from lazyforest.engine.layout import SQUARED_ERROR, inlined, jit
 from lazyforest.engine.nodes import Best, is_empty, is_light
 from lazyforest.engine.sorting import sort_order
 from lazyforest.engine.two import scan_sets_of_two, sets_may_win, sort_by_share
 
 
-@jit
+@inlined
 def search_sets(node: Any, search: Any, rules: Any, j: Any, k: Any, reach: Any, best: Any) -> Any:
     """The best set among the k categories in ``search.categories``; ``search.corner`` holds the missing rows.
 
     ``reach`` is a score known to be had.
     """
     if node.two:
-        return search_prefixes_of_two(node, search, j, k, max(reach, best.score), best)
+        missing = search.corner
+        if sets_may_win(search.held, k, missing[0], missing[1], search.f, max(reach, best.score)):
+            best = search_prefixes_of_two(node, search, j, k, best)
+        return best
+    return search_orders(node, search, rules, j, k, best)
+
+
+@jit
+def search_orders(node: Any, search: Any, rules: Any, j: Any, k: Any, best: Any) -> Any:
+    """The best prefix of any order: by mean or, for more than two classes, by the share of each."""
     if rules.criterion == SQUARED_ERROR:
         return search_prefixes(node, search, rules, j, k, np.int64(-1), best)
     present, last = 0, np.int64(0)
@@ -79,11 +88,9 @@ def search_prefixes(node: Any, search: Any, rules: Any, j: Any, k: Any, c: Any, 
 
 
 @jit
-def search_prefixes_of_two(node: Any, search: Any, j: Any, k: Any, reach: Any, best: Any) -> Any:
+def search_prefixes_of_two(node: Any, search: Any, j: Any, k: Any, best: Any) -> Any:
     """``search_prefixes`` for two classes, in the order by the second."""
     held, order, missing, total = search.held, search.order, search.corner, node.total
-    if not sets_may_win(held, k, missing[0], missing[1], search.f, reach):
-        return best
     sort_by_share(held, k, search.means, order, search.spare_order)
     missing_a, missing_b = np.uint64(missing[0]), np.uint64(missing[1])
     score = np.nextafter(best.score, -np.inf) if j < best.column else best.score  # a tie comes first, or not
