@@ -284,16 +284,31 @@ def choose_for_all(
             if f == common:
                 usual = group
         folds.group[q] = group
-        folds.valid[q] = is_valid_query(
-            folds.route[f], folds.route_set[f], folds.threshold[f], X[q, folds.route[f, COLUMN]]
-        )
+        folds.routed[q] = f
         queries[kept] = q
         kept += 1
+    route_queries(folds, queries, frame[Q_LO], kept, X)
     bag.costs[REFITS] += scanned
     bag.costs[FORKS] += max(count - 1, 0)
     if count > 1:
         sort_by_group(folds, queries, bag.spare_queries, frame[Q_LO], kept, count)
     return kept
+
+
+@inlined
+def route_queries(folds: Any, queries: Any, lo: Any, hi: Any, X: Any) -> None:
+    """The side that each query goes to: in a loop of its own, so that the processor waits for many values at once."""
+    routed, valid, route, route_set, threshold = (
+        folds.routed,
+        folds.valid,
+        folds.route,
+        folds.route_set,
+        folds.threshold,
+    )
+    for i in range(lo, hi):
+        q = queries[i]
+        f = routed[q]
+        valid[q] = is_valid_query(route[f], route_set[f], threshold[f], X[q, route[f, COLUMN]])
 
 
 @inlined

@@ -47,7 +47,9 @@ class Folds(NamedTuple):
     group: Array  # (queries,) the number of the query's group, until it is parted
     chosen: Array  # (queries, CONDITION) for the first query of a group, by what its rows are parted
     chosen_set: Array  # (queries, words)
+    routed: Array  # (queries,) the fold by whose condition the query goes: its own, or that of all rows
     valid: Array  # (queries,) the side that the query goes to
+    gaps: Array  # (columns,) is it missing in a query?
     groups: Array  # (queries,) the first query of each group
     starts: Array  # (queries + 1,) where each group starts
 
@@ -84,7 +86,9 @@ def new_folds(task: Task, folds: Array, own: Array, room: int) -> Folds:
         group=np.empty(queries, dtype=np.int64),
         chosen=np.empty((queries, CONDITION), dtype=np.int64),
         chosen_set=np.zeros((queries, words), dtype=np.uint64),
+        routed=np.empty(queries, dtype=np.int64),
         valid=np.empty(queries, dtype=np.bool_),
+        gaps=np.isnan(X).any(axis=0),
         groups=np.empty(queries, dtype=np.int64),
         starts=np.empty(queries + 1, dtype=np.int64),
     )

@@ -141,7 +141,7 @@ def decide_without_row(table: Any, search: Any, folds: Any, f: Any, x: Any, lo: 
         note_set(table, search, folds, f, at, kind, r, score, common)
         return f
     best = look_up_best(table, search, folds, f, cut, lo, hi)
-    if keeps_common(best, shared, x):
+    if keeps_common(best, shared, folds.gaps, x):
         return common
     note_candidate(table, folds, f, best, search)
     if folds.apply[f, COLUMN] >= 0:
@@ -171,7 +171,7 @@ def keeps_common_set(table: Any, folds: Any, at: Any, kind: Any, r: Any, x: Any)
     return (
         sets.known[at, code, kind] == COMMON
         and sets.held[at, code, 0] + sets.held[at, code, 1] > own
-        and not np.isnan(x[j])
+        and not (folds.gaps[j] and np.isnan(x[j]))
         and folds.apply[common, COLUMN] == j
     )
 
@@ -214,14 +214,14 @@ def note_set(
 
 
 @jit
-def keeps_common(best: Any, shared: Any, x: Any) -> Any:
+def keeps_common(best: Any, shared: Any, gaps: Any, x: Any) -> Any:
     """Is it the common condition to the last digit of its threshold, for this query?"""
     return (
         best.column == shared.column
         and best.cut == shared.cut
         and best.lower == shared.lower
         and best.missing_is_valid == shared.missing_is_valid
-        and not np.isnan(x[best.column])
+        and not (gaps[best.column] and np.isnan(x[best.column]))
     )
 
 
