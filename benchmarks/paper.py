@@ -6,10 +6,10 @@ JSON, the figures and the page are written from them.
 
 from __future__ import annotations
 
-import dataclasses
 import json
 import os
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -24,14 +24,20 @@ Say = Callable[[str], None]
 Run = dict[str, Any]
 
 
+def new_plan(quick: bool, bootstraps: int | None) -> Plan:
+    plan = Plan().quickly() if quick else Plan()
+    return plan if bootstraps is None else replace(plan, bootstraps=bootstraps)
+
+
 def reproduce(plan: Plan, out: Path, folder: str | None = None, only: Sequence[str] = (), say: Say = print) -> Path:
     """Measure, and write ``out``/run.json, the figures beside it and the page ``out``.md, which is returned."""
-    datasets.find_folder(folder)  # a folder that is not there is an error, a data set that is not there is passed over
+    place = datasets.find_folder(folder)
+    folder = str(place.resolve()) if place else None
     for name in only:
         datasets.find_source(name)
     out.mkdir(parents=True, exist_ok=True)
     unfinished = out / "unfinished.json"
-    run = resume(unfinished, new_run(plan), say)
+    run = resume(unfinished, new_run(plan, only), say)
     write_json(run, unfinished)
     for name in only or datasets.names():
         try:
@@ -54,13 +60,14 @@ def default_folder(quick: bool) -> Path:
     return ROOT / ("build" if quick else "docs") / "paper"
 
 
-def new_run(plan: Plan) -> Run:
+def new_run(plan: Plan, only: Sequence[str]) -> Run:
     return {
         "kind": "paper",
         "date": machine.today(),
         "machine": machine.describe_machine(),
         "versions": machine.list_versions(),
-        "plan": dataclasses.asdict(plan),
+        "plan": asdict(plan),
+        "only": list(only),
         "data": {},
         "cells": [],
         "memory": [],
@@ -73,7 +80,7 @@ def resume(path: Path, fresh: Run, say: Say) -> Run:
         return fresh
     left: Run = json.loads(path.read_text())
     fresh = json.loads(json.dumps(fresh))  # tuples become lists
-    if any(left[key] != fresh[key] for key in ("plan", "versions")):
+    if any(left[key] != fresh[key] for key in ("plan", "only", "versions")):
         return fresh
     say(f"Going on with {path}, from {left['date']}.")
     return left

@@ -41,9 +41,8 @@ class Plan:
     most_columns: int | None = None
 
     def quickly(self) -> Plan:
-        return dataclasses.replace(
-            self, folds=(2, 10, 40), lazy_rows=40, single_rows=5, most_rows=600, most_columns=500
-        )
+        few = {"bootstraps": 10, "lazy_rows": 40, "single_rows": 5, "most_rows": 600, "most_columns": 500}
+        return dataclasses.replace(self, folds=(2, 10, 40), **few)
 
 
 class Bench(NamedTuple):
@@ -71,8 +70,8 @@ def describe(bench: Bench) -> dict[str, Any]:
 def deal(y: Array, n_folds: int) -> Array:
     """The fold of each row: stratified and shuffled with a fixed seed, for any number of folds up to the rows.
 
-    Rows are dealt like cards, class after class. scikit-learn's StratifiedKFold refuses more folds than rows of a class,
-    which All has 95 and 33 of.
+    Rows are dealt like cards, class after class. scikit-learn's StratifiedKFold refuses 100 folds of All, whose classes
+    have 95 and 33 rows.
     """
     shuffled = np.random.default_rng(SEED).permutation(len(y))
     by_class = shuffled[np.argsort(y[shuffled], kind="stable")]

@@ -7,7 +7,7 @@ from functools import partial
 
 from benchmarks import published
 from benchmarks.paper_cells import BL_DT, DT, L_DT, SHARED
-from benchmarks.paper_results import TITLES, Results, rounded
+from benchmarks.paper_results import TITLES, Results, rounded, wrapped
 
 
 def list_claims(results: Results) -> list[str]:
@@ -36,8 +36,8 @@ def verdict(results: Results, holds: Callable[[str], bool]) -> str:
 
 
 def claim(number: int, title: str, paper: str, here: str, outcome: str, why: str) -> str:
-    lines = [f"### {number}. {title}\n", f"- Paper: {paper}", f"- Here: {here}", f"- {outcome} {why}".rstrip(), ""]
-    return "\n".join(lines)
+    points = [f"- Paper: {paper}", f"- Here: {here}", f"- {outcome} {why}"]
+    return "\n".join([f"### {number}. {title}\n", *map(wrapped, points), ""])
 
 
 def paper_ratios(folds: int, more: int, less: int) -> str:
@@ -56,8 +56,8 @@ def one_row(results: Results, number: int) -> str:
         f"{low} to {high} times.",
         f"{results.each(lambda name: rounded(results.ratio(name)))} times.",
         verdict(results, lambda name: results.ratio(name) > 1),
-        f"Both pay for encoding the table, which takes these shares of the lazy seconds: {shares}. Above it, a lazy path "
-        f"in a large table is searched in all bootstraps at once, which an eager tree is not.",
+        f"Both pay for encoding the table, which takes these shares of the lazy seconds: {shares}. "
+        f"Above it, a lazy path in a large table is searched in all bootstraps at once, an eager tree is not.",
     )
 
 
@@ -70,13 +70,14 @@ def fewer_nodes(results: Results, number: int) -> str:
     def fewest(name: str) -> float:
         return min(results.times(name, folds, "nodes", DT, BL_DT) for folds in results.folds(name))
 
+    few = results.plan["folds"][0]
+    least = results.each(lambda name: f"{results.times(name, few, 'nodes', DT, BL_DT):.2f}")
+    most = results.each(lambda name: rounded(results.times(name, results.rows(name), "nodes", DT, BL_DT)))
     return claim(
         number,
         "The batched lazy tree explores fewer nodes than the eager one",
         "with any number of folds.",
-        f"DT / BL-DT with {results.plan['folds'][0]} folds, where it is least, "
-        f"{results.each(lambda name: rounded(results.times(name, results.plan['folds'][0], 'nodes', DT, BL_DT)))}; with "
-        f"leave-one-out {results.each(lambda name: rounded(results.times(name, results.rows(name), 'nodes', DT, BL_DT)))}.",
+        f"DT / BL-DT with {few} folds: {least}; with leave-one-out: {most}.",
         verdict(results, lambda name: fewest(name) > 1),
         "It follows from the listings: no node is opened that the eager tree does not have.",
     )
@@ -115,11 +116,12 @@ def crossing(results: Results, number: int) -> str:
     def folds(name: str) -> float:
         return results.rows(name) / results.ratio(name)
 
+    found = results.each(lambda name: f"{folds(name):,.0f} of {results.rows(name):,}")
     return claim(
         number,
         "The lazy tree overtakes the eager one when folds are many",
         f"Breast: from {published.BREAST_CROSSING} folds of 569.",
-        f"rows divided by the ratio of one row: {results.each(lambda name: f'{folds(name):,.0f} of {results.rows(name):,}')}.",
+        f"rows divided by the ratio of one row: {found}.",
         verdict(results, lambda name: folds(name) < results.rows(name)),
         "The number is an estimate, for fits on fewer rows cost less.",
     )
@@ -143,8 +145,8 @@ def batched_is_faster(results: Results, number: int) -> str:
         f"DT / BL-DT: {'; '.join(paper)}. So not on Gamma and Breast, which the paper says itself.",
         f"{'; '.join(here)}.",
         verdict(results, always),
-        "Judged by every number of folds in Figure 2. Where a fold holds many rows, most nodes have one of them, and the "
-        "batched tree saves few; where encoding is most of the time, both pay it.",
+        "Judged by every number of folds in Figure 2. Where a fold holds many rows, most nodes have one of them, and "
+        "the batched tree saves few; where encoding is most of the time, both pay it.",
     )
 
 
@@ -177,8 +179,8 @@ def memory(results: Results, number: int) -> str:
         "on all five.",
         f"model / stack of DT: {results.each(lambda name: rounded(results.model_words(name) / stacks(name)[2]))}.",
         verdict(results, ordered),
-        "The batched tree holds the indices of its unlabeled rows too, at every level, and each bag holds its distinct rows "
-        "alone: where a tree is small, the former outweigh what it saves by holding one side of a node at a time.",
+        "The batched tree holds the indices of its unlabeled rows too, at every level, and each bag holds its distinct "
+        "rows alone: where a tree is small, the former outweigh what it saves by holding one side of a node at a time.",
     )
 
 

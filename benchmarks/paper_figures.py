@@ -76,7 +76,7 @@ def draw_tree(axis: Axes, places: dict[str, tuple[float, int]], steps: list[str]
             above = places[node[:-1]]
             axis.plot([above[0], x], [above[1], y], color=line, linewidth=1.2, zorder=1 + bool(numbers))
         axis.plot([x], [y], "o", ms=10, mfc=fill, mec=line, zorder=3)
-        axis.text(x + 0.24, y + 0.03, ", ".join(numbers), va="bottom", fontsize=10.5, fontweight="bold", zorder=4)
+        axis.text(x + 0.26, y, ", ".join(numbers), va="center", fontsize=10.5, fontweight="bold", zorder=4)
     for letter, node in ends.items():
         x, y = places[node]
         axis.text(x, y - 0.2, letter, ha="center", va="top", fontsize=12, color="#D55E00", fontweight="bold")
@@ -112,7 +112,7 @@ def draw_folds(run: dict[str, Any]) -> Any:
 
 def draw_panel(axis: Axes, run: dict[str, Any], name: str, measure: str) -> None:
     rows = run["data"][name]["rows"]
-    for algorithm in ALGORITHMS:
+    for algorithm in reversed(ALGORITHMS):  # where shared folds are BL-DT fold by fold, its curve is the upper one
         colour, shape, _ = LOOK[algorithm]
         cells = sorted(pick(run["cells"], data=name, algorithm=algorithm), key=lambda cell: cell["folds"])
         x = [LEFT_OUT if cell["folds"] == rows else cell["folds"] for cell in cells]
@@ -120,7 +120,14 @@ def draw_panel(axis: Axes, run: dict[str, Any], name: str, measure: str) -> None
         axis.plot(x, y, color=colour, linewidth=1.4, zorder=2)
         for cell, *at in zip(cells, x, y, strict=True):
             whole = cell["asked"] == rows
-            axis.plot(*at, marker=shape, ms=5.5, color=colour, mfc=colour if whole else "white", zorder=3)
+            axis.plot(
+                *at,
+                marker=shape,
+                ms=8 if algorithm == SHARED else 5.5,
+                color=colour,
+                mfc=colour if whole else "white",
+                zorder=3,
+            )
     axis.axvline(200, color="#999999", linewidth=0.8, linestyle=":")
     axis.set(xscale="log", yscale="log", xlim=(1.6, 700))
     shown = [folds for folds in (2, 5, 10, 20, 40, 100) if folds in run["plan"]["folds"]]

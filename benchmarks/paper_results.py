@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Callable
 from typing import Any
 
@@ -65,6 +66,12 @@ class Results:
     def each(self, say: Callable[[str], str]) -> str:
         """A value for each data set, as a list in a sentence."""
         return ", ".join(f"{TITLES[name]} {say(name)}" for name in self.names)
+
+
+def wrapped(text: str) -> str:
+    """A paragraph, or an item of a list, in lines of the usual length."""
+    indent = "  " if text.startswith("- ") else ""
+    return textwrap.fill(text, 120, subsequent_indent=indent, break_on_hyphens=False, break_long_words=False)
 
 
 def rounded(number: float) -> str:

@@ -11,7 +11,7 @@ from lazyforest import reference
 from lazyforest.reference import CHILD, Settings, mix, root_key
 
 DEPTH, SEED = 3, 0
-A, B = 14, 15  # rows of Breast: they meet the first condition together and part at the second
+A, B = 38, 39  # rows of Breast: they fail the first condition together and part at the second
 LISTINGS = {
     "eager": reference.eager_forest,
     "lazy": reference.lazy_forest,

@@ -57,8 +57,9 @@ def explain_error(error: BaseException, command: str) -> int:
 def describe(error: BaseException) -> str:
     if isinstance(error, Failure | ValueError | TypeError | ImportError):
         return str(error)
-    if isinstance(error, OSError) and error.strerror:
-        return f"{error.filename}: {error.strerror}" if error.filename else error.strerror
+    if isinstance(error, OSError) and (error.strerror or error.args):  # ours have a message instead
+        said = error.strerror or str(error)
+        return f"{error.filename}: {said}" if error.filename else said
     if isinstance(error, MemoryError):
         return "not enough memory. Give fewer rows, or a smaller --chunk-rows."
     return f"{type(error).__name__}: {error} (unexpected; --debug shows where)"

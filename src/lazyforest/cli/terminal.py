@@ -30,6 +30,7 @@ class Teller:
 
     def __init__(self) -> None:
         self.quiet, self.interrupted = False, False
+        self.left = "no file was written"  # what an interrupted command leaves
 
     @property
     def console(self) -> Console:
@@ -53,7 +54,7 @@ class Teller:
             self.interrupted = True
             show_cursor = b"\x1b[?25h" if sys.stderr.isatty() else b""
             with suppress(OSError):
-                os.write(2, show_cursor + b"\nInterrupted; no file was written.\n")
+                os.write(2, show_cursor + f"\nInterrupted; {self.left}.\n".encode())
 
 
 teller = Teller()
