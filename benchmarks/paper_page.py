@@ -112,8 +112,8 @@ def how_to_read_2(results: Results) -> str:
     text = (
         f"Seconds, user + system. *One row*: fit on all others and predict it, mean of {plan['single_rows']} rows "
         f"drawn at random; L-DT and BL-DT are the same there, BL-DT is shown. A star: scaled, for of a table of more "
-        f"than {LARGE:,} rows L-DT is asked for {plan['lazy_rows']} drawn at random, at least one of each fold. The "
-        f"paper's seconds are those of another machine, in 2016, and of {published.BOOTSTRAPS} bootstraps: compare ratios."
+        f"than {LARGE:,} rows L-DT is asked for {plan['lazy_rows']} drawn at random, at least one of each fold. "
+        f"The paper's seconds are those of a machine of 2016 and {published.BOOTSTRAPS} bootstraps: compare ratios."
     )
     return wrapped(text) + "\n"
 

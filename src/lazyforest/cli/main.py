@@ -12,14 +12,14 @@ from cyclopts import CycloptsError
 
 from lazyforest.cli.commands import app
 from lazyforest.cli.failures import Failure, shorten
-from lazyforest.cli.terminal import Interrupted, discard_output, prompt_interrupts, teller
+from lazyforest.cli.terminal import NOTHING, Interrupted, discard_output, prompt_interrupts, teller
 
 BROKEN_PIPE = 141  # what a shell reports of any program whose reader went away
 
 
 def run(arguments: Sequence[str]) -> int:
     """Run a command; errors become a line on standard error, with --debug after their traceback."""
-    teller.quiet = False
+    teller.quiet, teller.left = False, NOTHING
     warnings.showwarning = say_warning
     try:
         with prompt_interrupts():

@@ -35,7 +35,8 @@ def import_benchmark() -> Any:
             "lazyforest paper needs the benchmarks, which are in a clone of the repository and not in the package. "
             "Use 'make paper' in a clone."
         )
-    sys.path.insert(0, str(CLONE))
+    if str(CLONE) not in sys.path:
+        sys.path.insert(0, str(CLONE))
     try:
         return importlib.import_module("benchmarks.paper")
     except ModuleNotFoundError as error:

@@ -17,6 +17,7 @@ from rich.text import Text
 from lazyforest.cli import scratch
 
 GRACE = 0.4  # seconds between Ctrl-C and the end, if the program is in the middle of something long
+NOTHING = "no file was written"  # what an interrupted command leaves, unless it says otherwise
 INTERRUPTS = (signal.SIGINT, signal.SIGTERM, *((signal.SIGHUP,) if hasattr(signal, "SIGHUP") else ()))
 
 
@@ -30,7 +31,7 @@ class Teller:
 
     def __init__(self) -> None:
         self.quiet, self.interrupted = False, False
-        self.left = "no file was written"  # what an interrupted command leaves
+        self.left = NOTHING
 
     @property
     def console(self) -> Console:
