@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
-from sklearn.model_selection import PredefinedSplit
+from sklearn.model_selection import LeaveOneOut, PredefinedSplit
 
 from benchmarks.measure import ROOT, clock, run_split
 from benchmarks.work import SEED, Array, few_rows, load_table, take, text_columns
@@ -25,6 +25,7 @@ LISTINGS = {DT: "eager", L_DT: "lazy", BL_DT: "batched"}
 ALGORITHMS = (*LISTINGS, SHARED)
 FEWEST_ROWS, DEEPEST = 5, 21  # the paper's c = 5 and d = 20: its listings stop below depth d
 MEMORY_FOLDS = 10
+REPEAT = 3
 LARGE = 1_000  # rows: larger tables are not asked whole by the lazy tree
 Cell = dict[str, Any]
 
@@ -99,8 +100,9 @@ def measure_folds(bench: Bench, n_folds: int) -> list[Cell]:
 
 def measure_shared(bench: Bench, folds: Array) -> tuple[Cell, Array]:
     forest = new_forest(bench.plan, LISTINGS[BL_DT])
+    cv = LeaveOneOut() if folds.max() + 1 == len(folds) else PredefinedSplit(folds)  # the former writes out no fold
     with clock() as lap:
-        found = cross_val_predict(forest, bench.X, bench.y, cv=PredefinedSplit(folds), method="explore")
+        found = cross_val_predict(forest, bench.X, bench.y, cv=cv, method="explore")
     return new_cell(SHARED, lap[0].cpu, None, found.nodes_explored, len(folds)), found.votes
 
 
@@ -110,17 +112,26 @@ def measure_listing(bench: Bench, algorithm: str, folds: Array, votes: Array) ->
     for fold in some:
         train, test = np.flatnonzero(folds != fold), np.flatnonzero(folds == fold)
         query = some_rows(bench, algorithm, test, len(some))
-        X, y, S = take(bench.X, train), bench.y[train], take(bench.X, query)
+        fit, answer, found = fit_and_explore(bench, algorithm, train, query)
+        assert np.array_equal(found.votes, votes[query]), f"{algorithm} votes otherwise than {SHARED}"
+        scale = len(test) / len(query)
+        fits, answers = fits + fit, answers + answer * scale
+        nodes, asked = nodes + found.nodes_explored * scale, asked + len(query)
+    scale = float(folds.max() + 1) / len(some)
+    return new_cell(algorithm, (fits + answers) * scale, fits * scale, nodes * scale, asked)
+
+
+def fit_and_explore(bench: Bench, algorithm: str, train: Array, query: Array) -> tuple[float, float, Any]:
+    """CPU seconds of both, and what was found. For one row, which is over soon, the best of several calls."""
+    X, y, S = take(bench.X, train), bench.y[train], take(bench.X, query)
+    best = np.inf, np.inf, None
+    for _ in range(REPEAT if len(train) == len(bench.y) - 1 else 1):
         with clock() as fit:
             forest = new_forest(bench.plan, LISTINGS[algorithm]).fit(X, y, row_ids=train)
         with clock() as answer:
             found = forest.explore(S)
-        assert np.array_equal(found.votes, votes[query]), f"{algorithm} votes otherwise than {SHARED}"
-        scale = len(test) / len(query)
-        fits, answers = fits + fit[0].cpu, answers + answer[0].cpu * scale
-        nodes, asked = nodes + found.nodes_explored * scale, asked + len(query)
-    scale = float(folds.max() + 1) / len(some)
-    return new_cell(algorithm, (fits + answers) * scale, fits * scale, nodes * scale, asked)
+        best = min(best, (fit[0].cpu, answer[0].cpu, found), key=lambda call: call[0] + call[1])
+    return best
 
 
 def new_cell(algorithm: str, cpu: float, fit: float | None, nodes: float, asked: int) -> Cell:
