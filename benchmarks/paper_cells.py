@@ -36,8 +36,8 @@ class Plan:
 
     bootstraps: int = 100
     folds: tuple[int, ...] = (2, 5, 10, 20, 40, 100)
-    lazy_rows: int = 200  # of a large table: so many are asked by the lazy tree, and scaled
-    single_rows: int = 20  # so many are left out one at a time, and scaled
+    lazy_rows: int = 100  # of a large table: so many are asked by the lazy tree, and scaled
+    single_rows: int = 10  # so many are left out one at a time, and scaled
     most_rows: int | None = None  # of a data set
     most_columns: int | None = None
 
@@ -159,7 +159,8 @@ def some_rows(bench: Bench, algorithm: str, test: Array, n_folds: int) -> Array:
 def warm_up(bench: Bench) -> None:
     """Compile, or read what was compiled before, on a few rows."""
     few = few_rows(bench.y)
-    small = Bench(bench.name, take(bench.X, few), bench.y[few], dataclasses.replace(bench.plan, bootstraps=2))
+    plan = dataclasses.replace(bench.plan, bootstraps=2, single_rows=1)
+    small = Bench(bench.name, take(bench.X, few), bench.y[few], plan)
     for n_folds in (2, len(few)):
         measure_folds(small, n_folds)
 

@@ -179,8 +179,9 @@ def memory(results: Results, number: int) -> str:
         "on all five.",
         f"model / stack of DT: {results.each(lambda name: rounded(results.model_words(name) / stacks(name)[2]))}.",
         verdict(results, ordered),
-        "The batched tree holds the indices of its unlabeled rows too, at every level, and each bag holds its distinct "
-        "rows alone: where a tree is small, the former outweigh what it saves by holding one side of a node at a time.",
+        "The batched tree holds the indices of its unlabeled rows too, at every level, and they weigh more here, for a "
+        "bag holds its distinct rows alone. Where they outweigh what it saves by holding one side of a node at a time, "
+        "it is above the eager tree.",
     )
 
 

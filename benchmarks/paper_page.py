@@ -110,10 +110,11 @@ def notes(results: Results) -> str:
 def how_to_read_2(results: Results) -> str:
     plan = results.plan
     text = (
-        f"Seconds, user + system. *One row*: fit on all others and predict it, mean of {plan['single_rows']} rows drawn "
-        f"at random, each the best of {REPEAT} calls; L-DT and BL-DT are the same there, BL-DT is shown. A star: scaled, for "
-        f"of a table of more than {LARGE:,} rows L-DT is asked for {plan['lazy_rows']} drawn at random, at least one of each "
-        f"fold. The paper's seconds are those of a machine of 2016 and {published.BOOTSTRAPS} bootstraps: compare ratios."
+        f"Seconds, user + system. *One row*: fit on all others and predict it, mean of {plan['single_rows']} rows "
+        f"drawn at random, each the best of {REPEAT} calls; L-DT and BL-DT are the same there, BL-DT is shown. "
+        f"A star: scaled, for of a table of more than {LARGE:,} rows L-DT is asked for {plan['lazy_rows']} drawn at "
+        f"random, at least one of each fold. The paper's seconds are those of a machine of 2016 and "
+        f"{published.BOOTSTRAPS} bootstraps: compare ratios."
     )
     return wrapped(text) + "\n"
 
