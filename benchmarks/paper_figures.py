@@ -14,7 +14,7 @@ from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
 from matplotlib.ticker import FixedFormatter, FixedLocator, LogLocator, NullFormatter
 
-from benchmarks.paper_cells import ALGORITHMS, BL_DT, DT, L_DT, SHARED
+from benchmarks.paper_cells import BL_DT, DT, L_DT, SHARED
 from benchmarks.paper_results import TITLES
 from benchmarks.tables import pick
 
@@ -25,6 +25,7 @@ LOOK = {
     BL_DT: ("#D55E00", "^", "BL-DT (batched lazy)"),
     SHARED: ("#000000", "D", "lazyforest, shared folds"),
 }
+SIZES = {SHARED: 7.5, L_DT: 6.5, BL_DT: 5, DT: 4.5}
 OPENED, CLOSED = "#56B4E9", "#BBBBBB"
 MEASURES = {"cpu": "CPU time (s)", "nodes": "nodes per bootstrap"}
 LEFT_OUT = 420  # where leave-one-out stands on the axis of folds, whatever the number of rows
@@ -75,8 +76,8 @@ def draw_tree(axis: Axes, places: dict[str, tuple[float, int]], steps: list[str]
         if node:
             above = places[node[:-1]]
             axis.plot([above[0], x], [above[1], y], color=line, linewidth=1.2, zorder=1 + bool(numbers))
-        axis.plot([x], [y], "o", ms=10, mfc=fill, mec=line, zorder=3)
-        axis.text(x + 0.26, y, ", ".join(numbers), va="center", fontsize=10.5, fontweight="bold", zorder=4)
+        axis.plot([x], [y], "o", ms=8.5, mfc=fill, mec=line, zorder=3)
+        axis.text(x + 0.23, y, ", ".join(numbers), va="center", fontsize=9.5, fontweight="bold", zorder=4)
     for letter, node in ends.items():
         x, y = places[node]
         axis.text(x, y - 0.2, letter, ha="center", va="top", fontsize=12, color="#D55E00", fontweight="bold")
@@ -112,7 +113,7 @@ def draw_folds(run: dict[str, Any]) -> Any:
 
 def draw_panel(axis: Axes, run: dict[str, Any], name: str, measure: str) -> None:
     rows = run["data"][name]["rows"]
-    for algorithm in reversed(ALGORITHMS):  # where shared folds are BL-DT fold by fold, its curve is the upper one
+    for algorithm in (SHARED, L_DT, BL_DT, DT):  # the smaller mark lies on the larger one where curves meet
         colour, shape, _ = LOOK[algorithm]
         cells = sorted(pick(run["cells"], data=name, algorithm=algorithm), key=lambda cell: cell["folds"])
         x = [LEFT_OUT if cell["folds"] == rows else cell["folds"] for cell in cells]
@@ -123,7 +124,7 @@ def draw_panel(axis: Axes, run: dict[str, Any], name: str, measure: str) -> None
             axis.plot(
                 *at,
                 marker=shape,
-                ms=8 if algorithm == SHARED else 5.5,
+                ms=SIZES[algorithm],
                 color=colour,
                 mfc=colour if whole else "white",
                 zorder=3,

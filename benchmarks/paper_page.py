@@ -131,9 +131,13 @@ def table_2(results: Results) -> str:
         rows.append([TITLES[name], "here", *map(rounded, one), *cells])
         if name in published.TABLES:
             paper = published.TABLES[name]
-            cells = [text for folds in many for text in [*map(rounded, paper.folds[folds]), ""]]
-            rows.append(["", "paper", *map(rounded, paper.one_row), *cells])
+            cells = [text for folds in many for text in [*map(as_printed, paper.folds[folds]), ""]]
+            rows.append(["", "paper", *map(as_printed, paper.one_row), *cells])
     return markdown(header, rows)
+
+
+def as_printed(number: float) -> str:
+    return f"{number:,}"
 
 
 def how_to_read_3(results: Results) -> str:

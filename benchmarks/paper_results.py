@@ -76,4 +76,4 @@ def wrapped(text: str) -> str:
 
 def rounded(number: float) -> str:
     """Three digits, but no number is shortened above the point."""
-    return f"{number:,.0f}" if number >= 100 else f"{number:.3g}"
+    return f"{number:,.0f}" if number >= 99.95 else f"{number:#.3g}"
