@@ -79,8 +79,8 @@ def fewer_nodes(results: Results, number: int) -> str:
         "with any number of folds.",
         f"DT / BL-DT with {few} folds: {least}; with leave-one-out: {most}.",
         verdict(results, lambda name: fewest(name) > 1),
-        "It follows from the listings that no node is opened which the eager tree does not have. Where trees are tiny and "
-        "folds large, every node has an unlabeled row, and the two open equally many.",
+        "It follows from the listings that no node is opened which the eager tree does not have. Where trees are tiny "
+        "and folds large, every node has an unlabeled row, and the two open equally many.",
     )
 
 
