@@ -50,7 +50,8 @@ def test_the_page_is_made_of_the_json(kept):
 def test_a_number_of_the_json_is_a_number_of_the_page(kept):
     """The other way round: what is measured is shown, so a page cannot stay behind its JSON."""
     page = make_page(kept, "paper")
-    for change in (kept["cells"][0], kept["memory"][0], kept["data"]["breast"]):
+    ten_fold = next(cell for cell in kept["cells"] if cell["folds"] == 10)  # Table 2 shows it; 2 folds are in Figure 2
+    for change in (ten_fold, kept["memory"][0], kept["data"]["breast"]):
         for key, value in change.items():
             if key in ("cpu", "stack_words", "kilobytes"):
                 change[key] = 7 * value + 1
