@@ -5,13 +5,14 @@ VENV := .venv
 PYTHON := $(VENV)/bin/python
 READY := $(VENV)/.ready
 
-.PHONY: help setup demo test lint peers bench bench-quick growth accuracy leave-one-out
+.PHONY: help setup demo test lint peers bench bench-quick growth accuracy leave-one-out paper
 
 help:
 	@echo 'make setup   an environment in $(VENV) with everything that is needed'
 	@echo 'make demo    fit, predict and compare the three algorithms on the breast cancer data'
 	@echo 'make test    lint, types and all tests'
 	@echo 'make bench-quick | bench | growth | accuracy   lazyforest beside other forests (minutes | hours | hours | minutes)'
+	@echo 'make paper   the experiments of the paper, beside its numbers (under an hour)'
 
 setup: $(READY)
 
@@ -32,6 +33,9 @@ lint: $(READY)
 # A file stays with one worker: tests of a file share what numba compiles.
 test: lint
 	$(PYTHON) -m pytest -n 2 --dist loadfile
+
+paper: $(READY)
+	$(PYTHON) -m lazyforest paper
 
 # The other forests, beside which lazyforest is measured.
 peers: $(READY)

@@ -18,6 +18,7 @@ from lazyforest.cli.options import (
     ExplainOptions,
     ForestOptions,
     OutputOptions,
+    PaperOptions,
     ReportOptions,
     TerminalOptions,
     flag,
@@ -161,7 +162,19 @@ def explain(
     explain_file(str(train), str(new), data, reasons, forest, terminal)
 
 
-@app.command(sort_key=5, help_epilogue="")
+@app.command(sort_key=5, help_epilogue="Example: lazyforest paper --quick")
+def paper(*, options: PaperOptions = PaperOptions(), terminal: TerminalOptions = TerminalOptions()) -> None:
+    """Repeat the experiments of the paper, in a clone of the repository.
+
+    Its three tables and two figures beside the published numbers, and which of
+    its claims held. Takes up to an hour; a run that was interrupted goes on.
+    """
+    from lazyforest.cli.reproducing import reproduce_paper
+
+    reproduce_paper(options, terminal)
+
+
+@app.command(sort_key=6, help_epilogue="")
 def demo(*, terminal: TerminalOptions = TerminalOptions()) -> None:
     """Three algorithms, one answer, three prices, on the breast cancer data."""
     from lazyforest.cli.demo import show_demo

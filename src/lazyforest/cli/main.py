@@ -12,14 +12,14 @@ from cyclopts import CycloptsError
 
 from lazyforest.cli.commands import app
 from lazyforest.cli.failures import Failure, shorten
-from lazyforest.cli.terminal import Interrupted, discard_output, prompt_interrupts, teller
+from lazyforest.cli.terminal import NOTHING, Interrupted, discard_output, prompt_interrupts, teller
 
 BROKEN_PIPE = 141  # what a shell reports of any program whose reader went away
 
 
 def run(arguments: Sequence[str]) -> int:
     """Run a command; errors become a line on standard error, with --debug after their traceback."""
-    teller.quiet = False
+    teller.quiet, teller.left = False, NOTHING
     warnings.showwarning = say_warning
     try:
         with prompt_interrupts():
@@ -57,8 +57,9 @@ def explain_error(error: BaseException, command: str) -> int:
 def describe(error: BaseException) -> str:
     if isinstance(error, Failure | ValueError | TypeError | ImportError):
         return str(error)
-    if isinstance(error, OSError) and error.strerror:
-        return f"{error.filename}: {error.strerror}" if error.filename else error.strerror
+    if isinstance(error, OSError) and (error.strerror or error.args):  # ours have a message instead
+        said = error.strerror or str(error)
+        return f"{error.filename}: {said}" if error.filename else said
     if isinstance(error, MemoryError):
         return "not enough memory. Give fewer rows, or a smaller --chunk-rows."
     return f"{type(error).__name__}: {error} (unexpected; --debug shows where)"

@@ -145,6 +145,43 @@ class ExplainOptions:
     force: Annotated[bool, flag("--force", "-f", help="Replace the picture if it exists.", show_default=False)] = False
 
 
+@Parameter(name="*", group=DATA)
+@dataclass(frozen=True, kw_only=True)
+class PaperOptions:
+    quick: Annotated[
+        bool, flag(help="Breast and samples of the others, in minutes, into build/paper.", show_default=False)
+    ] = False
+    bootstraps: Annotated[
+        int | None,
+        flag(
+            converter=whole,
+            validator=Number(gte=1),
+            help="Number of trees.",
+            metavar="INT",
+            show_default=lambda _: "100; with --quick 10",
+        ),
+    ] = None
+    data: Annotated[
+        Path | None,
+        flag(
+            help="Where the files of the data sets are; else LAZYFOREST_DATA says so.",
+            metavar="FOLDER",
+            show_default=False,
+        ),
+    ] = None
+    only: Annotated[
+        tuple[str, ...], flag(help="A data set. May be repeated.", metavar="NAME", show_default=lambda _: "all")
+    ] = ()
+    out: Annotated[
+        Path | None,
+        flag(
+            help="Where the JSON and the figures go; the page is written beside it.",
+            metavar="FOLDER",
+            show_default=lambda _: "docs/paper in the clone",
+        ),
+    ] = None
+
+
 @Parameter(name="*", group=FOREST)
 @dataclass(frozen=True, kw_only=True)
 class ForestOptions:

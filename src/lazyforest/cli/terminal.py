@@ -17,6 +17,7 @@ from rich.text import Text
 from lazyforest.cli import scratch
 
 GRACE = 0.4  # seconds between Ctrl-C and the end, if the program is in the middle of something long
+NOTHING = "no file was written"  # what an interrupted command leaves, unless it says otherwise
 INTERRUPTS = (signal.SIGINT, signal.SIGTERM, *((signal.SIGHUP,) if hasattr(signal, "SIGHUP") else ()))
 
 
@@ -30,6 +31,7 @@ class Teller:
 
     def __init__(self) -> None:
         self.quiet, self.interrupted = False, False
+        self.left = NOTHING
 
     @property
     def console(self) -> Console:
@@ -53,7 +55,7 @@ class Teller:
             self.interrupted = True
             show_cursor = b"\x1b[?25h" if sys.stderr.isatty() else b""
             with suppress(OSError):
-                os.write(2, show_cursor + b"\nInterrupted; no file was written.\n")
+                os.write(2, show_cursor + f"\nInterrupted; {self.left}.\n".encode())
 
 
 teller = Teller()
