@@ -88,7 +88,7 @@ def new_folds(task: Task, folds: Array, own: Array, room: int) -> Folds:
         chosen_set=np.zeros((queries, words), dtype=np.uint64),
         routed=np.empty(queries, dtype=np.int64),
         valid=np.empty(queries, dtype=np.bool_),
-        gaps=np.isnan(X).any(axis=0),
+        gaps=np.asarray(np.isnan(X).any(axis=0)),
         groups=np.empty(queries, dtype=np.int64),
         starts=np.empty(queries + 1, dtype=np.int64),
     )
