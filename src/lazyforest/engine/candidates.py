@@ -13,7 +13,7 @@ import numpy as np
 
 from lazyforest.engine.bins import fill_fine
 from lazyforest.engine.layout import BINS, BLOCK, LOCAL, SHIFT, Array, Scalar, Table, inlined, jit
-from lazyforest.engine.lists import collect_categories_of_two
+from lazyforest.engine.lists import collect_categories, count_categories
 from lazyforest.engine.nodes import NUMBER, Best, is_empty
 from lazyforest.engine.partition import midpoint
 from lazyforest.engine.two import SLACK, WIDTH, scan_sets_of_two, score_two, sort_by_share
@@ -459,7 +459,7 @@ def collect_sets(
     table: Any, search: Any, small: Any, found: Any, n: Any, j: Any, slot: Any, total_a: Any, total_b: Any
 ) -> None:
     """The weights of a column's categories, a bound on what its sets score, and the best of these."""
-    sets, f, k = found.sets, search.f, np.int64(0)
+    sets, f, k, none = found.sets, search.f, np.int64(0), np.int64(0)
     at = sets.place[0]
     held, codes = sets.held[at], sets.codes[at]
     if n > BLOCK:
@@ -469,7 +469,10 @@ def collect_sets(
                 codes[k] = b
                 k += 1
     else:
-        k = collect_categories_of_two(table.codes[j], search, small, small.lists[j], 0, n)
+        if small.counted[j]:
+            k = count_categories(none, table, search, small, False, j, none, n)
+        else:
+            k = collect_categories(none, table.codes[j], search, small, False, small.lists[j], none, n)
         held[0, 0], held[0, 1] = search.corner[0], search.corner[1]
         for i in range(k):
             codes[i] = search.categories[i]

@@ -1,7 +1,8 @@
 """The best condition of a small node, along its rows sorted by each column.
 
 A small node is copied into a block and its columns sorted when first looked at; the lists of its whole subtree come
-from parting these. Where a node looks at few columns only, these are sorted anew instead.
+from parting these. Where a node looks at few columns only, these are sorted anew instead. Columns of few categories
+need no order: they are counted.
 """
 
 from __future__ import annotations
@@ -23,14 +24,16 @@ from lazyforest.engine.layout import (
     Array,
     Table,
     Target,
+    frozen,
     inlined,
     jit,
 )
-from lazyforest.engine.nodes import NUMBER, Best, add, comes_first, copy, inspect, is_light, no_condition
+from lazyforest.engine.nodes import NUMBER, Best, add, comes_first, copy, inspect, is_empty, is_light, no_condition
 from lazyforest.engine.sets import search_sets
 from lazyforest.engine.sorting import sort_words
-from lazyforest.engine.two import SLACK, collect_two, score_two
+from lazyforest.engine.two import SLACK, score_two
 
+FEW = 64  # categories that are counted, a bit of a word for each
 LONG, STRETCH = 48, 12  # in a list longer than that, the cuts of so many rows are bounded together
 
 
@@ -42,7 +45,8 @@ class Small(NamedTuple):
     y: Array  # (BLOCK,)
     unordered: Array  # (BLOCK,) local row numbers, parted as the exploration goes
     lists: Array  # (columns, BLOCK) words, ascending, parted likewise; or a single one
-    listed: Array  # (1,): so many of the columns have lists at this node
+    listed: Array  # (1,): so many of the columns have lists at this node, but for those that are counted
+    counted: Array  # (columns,) bool: of at most FEW categories
     spare: Array  # (BLOCK,)
     valid: Array  # (BLOCK,) which side a row goes to
 
@@ -56,6 +60,7 @@ def new_small(table: Table, target: Target, weight: Array, listed: bool) -> Smal
         unordered=np.empty(BLOCK, dtype=np.uint32),
         lists=np.empty((m if listed else 1, BLOCK), dtype=np.uint32),
         listed=np.zeros(1, dtype=np.int64),
+        counted=frozen(table.is_category & (table.first_code[:, BINS] <= FEW)),
         spare=np.empty(BLOCK, dtype=np.uint32),
         valid=np.empty(BLOCK, dtype=np.bool_),
     )
@@ -72,20 +77,26 @@ def search_small(node: Any, table: Any, search: Any, small: Any, rules: Any, lis
         if best.score >= PERFECT and rules.criterion == ENTROPY:
             break
         if not listed:
-            sort_column(table.codes[j], table.first_code[j, BINS], search, small, small.lists[0], lo, hi)
+            if not small.counted[j]:
+                sort_column(table.codes[j], table.first_code[j, BINS], search, small, small.lists[0], lo, hi)
         else:
             for k in range(small.listed[0], everything if count < everything else i + 1):
                 c = columns[k]
-                sort_column(table.codes[c], table.first_code[c, BINS], search, small, small.lists[c], lo, hi)
+                if not small.counted[c]:
+                    sort_column(table.codes[c], table.first_code[c, BINS], search, small, small.lists[c], lo, hi)
                 small.listed[0] = k + 1
+        if small.counted[j]:
+            k = count_categories(node.shift, table, search, small, rules.criterion == SQUARED_ERROR, j, lo, hi)
+            if k > 1 or not is_empty(search.corner, search.corner.size):
+                best = search_sets(node, search, rules, j, k, best.score, best)
+            continue
         words = small.lists[j if listed else 0]
         if (words[lo] >> SHIFT) == (words[hi - 1] >> SHIFT):
             continue
         if table.is_category[j]:
-            if node.two:
-                k = collect_categories_of_two(table.codes[j], search, small, words, lo, hi)
-            else:
-                k = collect_categories(node, table, search, small, rules, words, j, lo, hi)
+            k = collect_categories(
+                node.shift, table.codes[j], search, small, rules.criterion == SQUARED_ERROR, words, lo, hi
+            )
             best = search_sets(node, search, rules, j, k, best.score, best)
         elif node.two and (words[lo] >> SHIFT) > 0:
             best = search_list_of_two(node, table, search, small, words, j, lo, hi, best)
@@ -205,24 +216,73 @@ def search_list(
 
 
 @inlined
-def collect_categories_of_two(codes: Any, search: Any, small: Any, words: Any, lo: Any, hi: Any) -> Any:
-    """``collect_categories`` for two classes."""
-    held, gone, categories, firsts, row = search.held, search.corner, search.categories, search.order, small.row
-    runs = collect_two(words, lo, hi, small.weight, small.y, held, firsts)
-    missing = np.int64((words[lo] >> SHIFT) == 0)
-    gone[0], gone[1] = held[0, 0] * missing, held[0, 1] * missing
-    for k in range(missing, runs):
-        held[k - missing, 0], held[k - missing, 1] = held[k, 0], held[k, 1]
-        categories[k - missing] = codes[row[words[firsts[k]] & LOCAL]]
-    return runs - missing
+def count_categories(shift: Any, table: Any, search: Any, small: Any, regression: Any, j: Any, lo: Any, hi: Any) -> Any:
+    """``collect_categories`` of a column of at most FEW codes, by its row-wise table: in any order of the rows."""
+    return count_codes(
+        table.coarse,
+        j,
+        table.first_code[j, BINS],
+        small.row,
+        small.unordered,
+        lo,
+        hi,
+        small.y,
+        small.weight,
+        shift,
+        regression,
+        search.fine,
+        search.held,
+        search.categories,
+        search.corner,
+    )
+
+
+@jit
+def count_codes(
+    coarse: Any,
+    j: Any,
+    n_codes: Any,
+    row: Any,
+    unordered: Any,
+    lo: Any,
+    hi: Any,
+    y: Any,
+    weight: Any,
+    shift: Any,
+    regression: Any,
+    by_code: Any,
+    held: Any,
+    categories: Any,
+    gone: Any,
+) -> Any:
+    seen, one, size = np.uint64(0), np.uint64(1), gone.size
+    by_code[0] = 0
+    for i in range(lo, hi):
+        local = unordered[i]
+        code = np.uint64(coarse[row[local], j])
+        here = by_code[code]
+        if (seen >> code) & one == 0:
+            seen |= one << code
+            for c in range(size):
+                here[c] = 0
+        add(here, y[local], weight[local], shift, regression)
+    k = np.int64(0)
+    for c in range(size):
+        gone[c] = by_code[0, c]
+    for b in range(1, n_codes):
+        if (seen >> np.uint64(b)) & one != 0:
+            categories[k] = b
+            for c in range(size):
+                held[k, c] = by_code[b, c]
+            k += 1
+    return k
 
 
 @jit
 def collect_categories(
-    node: Any, table: Any, search: Any, small: Any, rules: Any, words: Any, j: Any, lo: Any, hi: Any
+    shift: Any, codes: Any, search: Any, small: Any, regression: Any, words: Any, lo: Any, hi: Any
 ) -> Any:
     """Statistics of each category in ``held`` and of the missing rows in ``corner``; returns how many categories."""
-    regression, shift, codes = rules.criterion == SQUARED_ERROR, node.shift, table.codes[j]
     held, gone, categories = search.held, search.corner, search.categories
     row, weight, y, size = small.row, small.weight, small.y, search.held.shape[1]
     gone[:] = 0

@@ -108,7 +108,8 @@ def part_lists(small: Any, lo: Any, hi: Any, columns: Any, codes: Any, condition
         local = unordered[i]
         valid[local] = is_valid_code(condition, codes[row[local]], member)
     for k in range(small.listed[0]):
-        part_words(lists[columns[k]], lo, hi, valid, spare)
+        if not small.counted[columns[k]]:
+            part_words(lists[columns[k]], lo, hi, valid, spare)
     return part_words(unordered, lo, hi, valid, spare)
 
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from lazyforest.engine.layout import BINS, GROUPS, LOCAL, SHIFT, jit
+from lazyforest.engine.layout import BINS, GROUPS, jit
 from lazyforest.engine.sorting import sort_order
 
 SLACK = 1e-10  # per bit: far above the rounding of a score
@@ -86,29 +86,6 @@ def scan_two(
             highest, at, best_a, best_b = new, k, a, b
         a, b = a + more_a, b + more_b
     return highest, at, best_a, best_b
-
-
-@jit
-def collect_two(words: Any, lo: Any, hi: Any, weight: Any, y: Any, held: Any, firsts: Any) -> Any:
-    """Counts of each run of equal codes in a sorted list into ``held``, and where it starts into ``firsts``.
-
-    Missing values, code 0, come first in the list and get a run of their own; returns the number of runs.
-    """
-    k, a, b = np.int64(-1), np.int64(0), np.int64(0)
-    last = np.int64(-1)
-    for i in range(lo, hi):
-        code, local = np.int64(words[i] >> SHIFT), words[i] & LOCAL
-        if code != last:
-            if k >= 0:
-                held[k, 0], held[k, 1] = a, b
-            k += 1
-            firsts[k] = i
-            a, b, last = np.int64(0), np.int64(0), code
-        w, c = np.int64(weight[local]), np.int64(y[local])
-        b += w * c
-        a += w * (1 - c)
-    held[k, 0], held[k, 1] = a, b
-    return k + 1
 
 
 @jit
