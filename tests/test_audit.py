@@ -12,7 +12,7 @@ from sklearn.datasets import load_iris
 from lazyforest import LazyForestClassifier, LazyForestRegressor, audit, label_audit, leave_one_out
 from test_bad_input import assert_says, message_of
 
-COLUMNS = ["row", "label", "p_label", "predicted", "p_predicted"]
+COLUMNS = ["row", "label", "p_label", "prediction", "p_prediction"]
 
 
 @pytest.fixture(scope="module")
@@ -38,10 +38,10 @@ def test_it_ranks_by_the_probability_of_the_own_label_without_the_row(flipped):
     assert found["p_label"].is_monotonic_increasing
     assert found["label"].tolist() == y[found["row"]].tolist()
     assert found["p_label"].tolist() == proba[found["row"], np.searchsorted(classes, found["label"])].tolist()
-    assert found["p_predicted"].tolist() == proba[found["row"]].max(axis=1).tolist()
-    assert found["predicted"].tolist() == classes[proba[found["row"]].argmax(axis=1)].tolist()
+    assert found["p_prediction"].tolist() == proba[found["row"]].max(axis=1).tolist()
+    assert found["prediction"].tolist() == classes[proba[found["row"]].argmax(axis=1)].tolist()
     assert set(wrong) <= set(found["row"][:10])
-    order = list(zip(found["p_label"], -found["p_predicted"], found["row"], strict=True))
+    order = list(zip(found["p_label"], -found["p_prediction"], found["row"], strict=True))
     assert order == sorted(order)
 
 
@@ -50,7 +50,7 @@ def test_weights_and_row_ids_count(flipped):
     weight, row_ids = np.random.default_rng(0).integers(1, 4, 150), np.arange(150) + 7
     found = label_audit(forest(), X, y, sample_weight=weight, row_ids=row_ids, n_jobs=2)
     proba = leave_one_out(forest(), X, y, sample_weight=weight, row_ids=row_ids)
-    assert found["p_predicted"].tolist() == proba.max(axis=1)[found["row"]].tolist()
+    assert found["p_prediction"].tolist() == proba.max(axis=1)[found["row"]].tolist()
 
 
 def test_the_data_frame_is_of_the_library_of_the_table(flipped):
@@ -81,7 +81,7 @@ def test_arrays_take_what_is_installed(flipped, monkeypatch):
 def test_numbers_as_labels_stay_numbers(flipped):
     X, _, _ = flipped
     found = label_audit(forest(), X, np.arange(150) // 50)
-    assert found["label"].dtype == found["predicted"].dtype == np.int64
+    assert found["label"].dtype == found["prediction"].dtype == np.int64
 
 
 @pytest.mark.parametrize(("estimator", "name"), [(LazyForestRegressor(), "LazyForestRegressor"), (3, "int")])

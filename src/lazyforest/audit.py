@@ -38,9 +38,9 @@ def label_audit(
     Returns
     -------
     A data frame of the library that X comes from (pandas, if installed, for arrays) with the columns ``row``, the
-    position in X; ``label``; ``p_label``, its probability in the forest of all other rows; ``predicted``, the class
-    which that forest prefers; ``p_predicted``. In pandas, its index has the labels of X's. Rows are in ascending order
-    of ``p_label``, then in descending order of ``p_predicted``, then in the order of X.
+    position in X; ``label``; ``p_label``, its probability in the forest of all other rows; ``prediction``, the class
+    which that forest prefers; ``p_prediction``. In pandas, its index has the labels of X's. Rows are in ascending order
+    of ``p_label``, then in descending order of ``p_prediction``, then in the order of X.
     """
     check_ours(estimator)
     if not is_classifier(estimator):
@@ -53,14 +53,14 @@ def label_audit(
     table = HeldOut(estimator, X, y, sample_weight, row_ids)
     explored = table.predict(table.split(LeaveOneOut(), {}), "explore", n_jobs, verbose)
     code, rows = table.forest.target.y, np.arange(table.n_rows)
-    p_label, p_predicted = explored.proba[rows, code], explored.proba.max(axis=1)
-    order = np.lexsort((rows, -p_predicted, p_label))
+    p_label, p_prediction = explored.proba[rows, code], explored.proba.max(axis=1)
+    order = np.lexsort((rows, -p_prediction, p_label))
     columns = {
         "row": rows[order].tolist(),
         "label": table.whole.classes_[code[order]].tolist(),
         "p_label": p_label[order].tolist(),
-        "predicted": explored.prediction[order].tolist(),
-        "p_predicted": p_predicted[order].tolist(),
+        "prediction": explored.prediction[order].tolist(),
+        "p_prediction": p_prediction[order].tolist(),
     }
     frame = nw.from_dict(columns, backend=backend).to_native()
     if nw.dependencies.is_pandas_dataframe(X):
