@@ -6,15 +6,12 @@ from typing import Any
 
 import numpy as np
 
+from lazyforest.engine.candidate_sets import COMMON, HEAVIEST, best_column_of_sets, best_set_without
 from lazyforest.engine.candidates import (
-    COMMON,
-    HEAVIEST,
     LONE,
     USABLE,
     as_condition,
     best_candidate,
-    best_column_of_sets,
-    best_set_without,
     find_candidates,
     threshold_of,
 )
