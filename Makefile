@@ -18,7 +18,7 @@ setup: $(READY)
 # Made again when what is to be installed changes. pip comes from outside, so ensurepip is not needed.
 $(READY): pyproject.toml constraints.txt
 	$(PYTHON3) -m venv --without-pip $(VENV)
-	$(PYTHON3) -m pip --python $(PYTHON) install --quiet --constraint constraints.txt --editable '.[dev,cli,plot]'
+	$(PYTHON3) -m pip --python $(PYTHON) install --quiet --constraint constraints.txt --editable '.[dev,cli,plot,dask]'
 	@touch $@
 
 demo: $(READY)
