@@ -1,0 +1,143 @@
+"""One pass over a partition: its rows walk down the paths known so far and are added up. Pure functions.
+
+Statistics are whole numbers, so results of partitions may be summed in any order.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from lazyforest.dask.coding import key_columns
+from lazyforest.engine.layout import BINS, SQUARED_ERROR, Array, frozen
+from lazyforest.engine.parts import (
+    STATE,
+    TOTAL,
+    USED,
+    Collected,
+    Draw,
+    Paths,
+    Rows,
+    Wanted,
+    collect_rows,
+    count_rows,
+    mark_rows,
+)
+
+ROWS_AT_ONCE = 1 << 17  # collected before they are added up
+
+
+class Part(NamedTuple):
+    """What a worker keeps of a partition."""
+
+    codes: Array  # (rows, columns)
+    y: Array  # (rows,) classes or fixed-point targets
+    weight: Array  # (rows,) int64; nothing: every row weighs one
+    first: int  # row ids count from here, if ``row_ids`` has none
+    row_ids: Array  # (rows,) uint64, or nothing
+    keys: Array  # (rows, columns whose codes do not tell their values), or (rows, 0): read again when needed
+
+
+class Work(NamedTuple):
+    """What a pass is to find out."""
+
+    paths: Paths
+    wanted: Wanted
+    draw: Draw
+    histograms: int  # how many of the open nodes get one
+    statistics: int  # per entry of a histogram
+    tallied: int  # per node
+    dtype: Any  # of histograms
+    keyed: list[int]  # columns whose keys are needed
+
+
+class Result(NamedTuple):
+    """What passes over some partitions found out."""
+
+    tally: Array  # (nodes, tallied)
+    histograms: Array  # (nodes that get one, columns, bins, statistics)
+    range: Array  # (entries,) int64
+    step: Array  # (entries,) uint64, ascending within a range
+    held: Array  # (entries, statistics)
+
+
+def rows_of(part: Part, keys: Array) -> Rows:
+    ids = part.row_ids
+    if not len(ids):
+        ids = np.arange(part.first, part.first + len(part.y), dtype=np.uint64)
+    return Rows(*map(frozen, (part.codes, part.y, part.weight, ids, keys)))
+
+
+def count(part: Part, raw: Any, work: Work) -> Result:
+    """A pass over a partition; ``raw`` has the columns ``work.keyed`` as they came, unless the part has their keys."""
+    keys = part.keys if part.keys.shape[1] or not work.keyed else key_columns(raw)
+    rows, counts = rows_of(part, keys), np.empty(len(part.y), dtype=np.int32)
+    paths, wanted = Paths(*map(frozen, work.paths)), Wanted(*map(frozen, work.wanted))
+    tally = np.zeros((len(wanted.dense), work.tallied), dtype=np.int64)
+    shape = (work.histograms, len(wanted.columns), BINS, work.statistics)
+    histograms = np.zeros(shape, dtype=work.dtype)
+    count_rows(rows, paths, wanted, work.draw, counts, tally, histograms)
+    collected = list(collect(rows, paths, wanted, work, counts)) if len(wanted.lowest) else []
+    none = Result(tally, histograms, *no_entries(work.statistics))
+    return add([none, *(none._replace(**entries) for entries in collected)], once=True)
+
+
+def collect(rows: Rows, paths: Paths, wanted: Wanted, work: Work, counts: Array) -> Any:
+    """The entries of all ranges, in instalments."""
+    room = ROWS_AT_ONCE + len(wanted.shift)
+    out = Collected(*(np.empty(room, dtype=d) for d in (np.int64, np.uint64, np.int64, np.int64)))
+    state, done = np.zeros(STATE, dtype=np.int64), False
+    while not done:
+        done = collect_rows(rows, paths, wanted, work.draw, counts, state, out)
+        n = int(state[USED])
+        held = np.zeros((n, work.statistics), dtype=np.int64)
+        if work.draw.criterion == SQUARED_ERROR:
+            held[:, 0], held[:, 1], held[:, 2] = out.weight[:n], out.what[:n], np.maximum(out.what[:n], 0)
+        else:
+            held[np.arange(n), out.what[:n]] = out.weight[:n]
+        yield dict(zip(("range", "step", "held"), add_entries(out.range[:n], out.step[:n], held), strict=True))
+
+
+def no_entries(statistics: int) -> tuple[Array, Array, Array]:
+    return np.empty(0, dtype=np.int64), np.empty(0, dtype=np.uint64), np.empty((0, statistics), dtype=np.int64)
+
+
+def add_entries(ranges: Array, steps: Array, held: Array) -> tuple[Array, Array, Array]:
+    """Entries in order, those of the same step of a range added up."""
+    if not len(ranges):
+        return ranges.copy(), steps.copy(), held
+    order = np.lexsort((steps, ranges))
+    ranges, steps = ranges[order], steps[order]
+    first = np.flatnonzero(np.r_[True, (ranges[1:] != ranges[:-1]) | (steps[1:] != steps[:-1])])
+    return ranges[first], steps[first], np.add.reduceat(held[order], first, axis=0)
+
+
+def add(results: list[Result], once: bool = False) -> Result:
+    """The sum of some results; ``once``: they share their tallies and histograms."""
+    first, *others = results
+    tally, histograms = first.tally, first.histograms
+    if others and not once:
+        tally, histograms = tally.copy(), histograms.copy()
+        for other in others:
+            tally += other.tally
+            histograms += other.histograms
+    entries = add_entries(*(np.concatenate([r[k] for r in results]) for k in range(2, 5)))
+    return Result(tally, histograms, *entries)
+
+
+def keep(part: Part, raw: Any, work: Work) -> Part:
+    """The rows that an open node holds, with the keys of all columns that may need them."""
+    keys = part.keys if part.keys.shape[1] or not work.keyed else key_columns(raw)
+    rows, marks = rows_of(part, keys), np.zeros(len(part.y), dtype=np.bool_)
+    counts = np.empty(len(part.y), dtype=np.int32)
+    mark_rows(rows, Paths(*map(frozen, work.paths)), frozen(work.wanted.place), work.draw, counts, marks)
+    weight = part.weight[marks] if len(part.weight) else part.weight
+    return Part(part.codes[marks], part.y[marks], weight, 0, rows.row_ids[marks], keys[marks])
+
+
+def size_of(result: Result) -> int:
+    return sum(int(a.nbytes) for a in result)
+
+
+__all__ = ["TOTAL", "Part", "Result", "Work", "add", "count", "keep", "size_of"]
