@@ -18,7 +18,7 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 
 from lazyforest.dask.coding import Coding
-from lazyforest.dask.nodes import Asked, Condition, Range, Search, Spot, Table, Told, search
+from lazyforest.dask.nodes import Asked, Condition, Range, Spot, Table, Told, search
 from lazyforest.dask.passes import Part, Result, Work, add, count, keep
 from lazyforest.engine.bootstrap import CHILD, mix, root_key
 from lazyforest.engine.counts import x_log2_x_table
@@ -279,5 +279,3 @@ def answers(asked: list[Asked], result: Result) -> Iterator[Told]:
         dense += one.histograms
         yield Told(int(result.tally[k, ROWS]), int(result.tally[k, SIZE]), histograms, entries)
 
-
-__all__ = ["Executor", "Exploration", "Forest", "Here", "Search"]

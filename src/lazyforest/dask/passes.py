@@ -5,6 +5,7 @@ Statistics are whole numbers, so results of partitions may be summed in any orde
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -13,7 +14,6 @@ from lazyforest.dask.coding import key_columns
 from lazyforest.engine.layout import BINS, SQUARED_ERROR, Array, frozen
 from lazyforest.engine.parts import (
     STATE,
-    TOTAL,
     USED,
     Collected,
     Draw,
@@ -69,21 +69,32 @@ def rows_of(part: Part, keys: Array) -> Rows:
     return Rows(*map(frozen, (part.codes, part.y, part.weight, ids, keys)))
 
 
-def count(part: Part, raw: Any, work: Work) -> Result:
-    """A pass over a partition; ``raw`` has the columns ``work.keyed`` as they came, unless the part has their keys."""
+def count(part: Part, raw: Any, work: Work, before: Result | None = None) -> Result:
+    """A pass over a partition, added to the result ``before`` it.
+
+    ``raw`` has the columns ``work.keyed`` as they came, unless the part has their keys.
+    """
+    if before is None:
+        before = nothing(work)
     keys = part.keys if part.keys.shape[1] or not work.keyed else key_columns(raw)
     rows, counts = rows_of(part, keys), np.empty(len(part.y), dtype=np.int32)
     paths, wanted = Paths(*map(frozen, work.paths)), Wanted(*map(frozen, work.wanted))
-    tally = np.zeros((len(wanted.dense), work.tallied), dtype=np.int64)
-    shape = (work.histograms, len(wanted.columns), BINS, work.statistics)
-    histograms = np.zeros(shape, dtype=work.dtype)
+    tally, histograms = before.tally.copy(), before.histograms.copy()
     count_rows(rows, paths, wanted, work.draw, counts, tally, histograms)
-    collected = list(collect(rows, paths, wanted, work, counts)) if len(wanted.lowest) else []
-    none = Result(tally, histograms, *no_entries(work.statistics))
-    return add([none, *(none._replace(**entries) for entries in collected)], once=True)
+    entries = [before[2:]]
+    if len(wanted.lowest):
+        entries += collect(rows, paths, wanted, work, counts)
+    return Result(tally, histograms, *add_entries(*map(np.concatenate, zip(*entries, strict=True))))
 
 
-def collect(rows: Rows, paths: Paths, wanted: Wanted, work: Work, counts: Array) -> Any:
+def nothing(work: Work) -> Result:
+    shape = (work.histograms, len(work.wanted.columns), BINS, work.statistics)
+    entries = (np.empty(0, dtype=np.int64), np.empty(0, dtype=np.uint64), np.empty((0, work.statistics), dtype=np.int64))
+    tally = np.zeros((len(work.wanted.dense), work.tallied), dtype=np.int64)
+    return Result(tally, np.zeros(shape, dtype=work.dtype), *entries)
+
+
+def collect(rows: Rows, paths: Paths, wanted: Wanted, work: Work, counts: Array) -> Iterator[tuple[Array, Array, Array]]:
     """The entries of all ranges, in instalments."""
     room = ROWS_AT_ONCE + len(wanted.shift)
     out = Collected(*(np.empty(room, dtype=d) for d in (np.int64, np.uint64, np.int64, np.int64)))
@@ -96,11 +107,7 @@ def collect(rows: Rows, paths: Paths, wanted: Wanted, work: Work, counts: Array)
             held[:, 0], held[:, 1], held[:, 2] = out.weight[:n], out.what[:n], np.maximum(out.what[:n], 0)
         else:
             held[np.arange(n), out.what[:n]] = out.weight[:n]
-        yield dict(zip(("range", "step", "held"), add_entries(out.range[:n], out.step[:n], held), strict=True))
-
-
-def no_entries(statistics: int) -> tuple[Array, Array, Array]:
-    return np.empty(0, dtype=np.int64), np.empty(0, dtype=np.uint64), np.empty((0, statistics), dtype=np.int64)
+        yield add_entries(out.range[:n], out.step[:n], held)
 
 
 def add_entries(ranges: Array, steps: Array, held: Array) -> tuple[Array, Array, Array]:
@@ -113,17 +120,13 @@ def add_entries(ranges: Array, steps: Array, held: Array) -> tuple[Array, Array,
     return ranges[first], steps[first], np.add.reduceat(held[order], first, axis=0)
 
 
-def add(results: list[Result], once: bool = False) -> Result:
-    """The sum of some results; ``once``: they share their tallies and histograms."""
-    first, *others = results
-    tally, histograms = first.tally, first.histograms
-    if others and not once:
-        tally, histograms = tally.copy(), histograms.copy()
-        for other in others:
-            tally += other.tally
-            histograms += other.histograms
-    entries = add_entries(*(np.concatenate([r[k] for r in results]) for k in range(2, 5)))
-    return Result(tally, histograms, *entries)
+def add(results: list[Result]) -> Result:
+    """The sum of some results."""
+    tally, histograms = results[0].tally.copy(), results[0].histograms.copy()
+    for other in results[1:]:
+        tally += other.tally
+        histograms += other.histograms
+    return Result(tally, histograms, *add_entries(*(np.concatenate([r[k] for r in results]) for k in range(2, 5))))
 
 
 def keep(part: Part, raw: Any, work: Work) -> Part:
@@ -134,10 +137,3 @@ def keep(part: Part, raw: Any, work: Work) -> Part:
     mark_rows(rows, Paths(*map(frozen, work.paths)), frozen(work.wanted.place), work.draw, counts, marks)
     weight = part.weight[marks] if len(part.weight) else part.weight
     return Part(part.codes[marks], part.y[marks], weight, 0, rows.row_ids[marks], keys[marks])
-
-
-def size_of(result: Result) -> int:
-    return sum(int(a.nbytes) for a in result)
-
-
-__all__ = ["TOTAL", "Part", "Result", "Work", "add", "count", "keep", "size_of"]
