@@ -5,13 +5,14 @@ VENV := .venv
 PYTHON := $(VENV)/bin/python
 READY := $(VENV)/.ready
 
-.PHONY: help setup demo test lint peers bench bench-quick growth accuracy leave-one-out
+.PHONY: help setup demo test lint peers bench bench-quick growth accuracy leave-one-out scale
 
 help:
 	@echo 'make setup   an environment in $(VENV) with everything that is needed'
 	@echo 'make demo    fit, predict and compare the three algorithms on the breast cancer data'
 	@echo 'make test    lint, types and all tests'
 	@echo 'make bench-quick | bench | growth | accuracy   lazyforest beside other forests (minutes | hours | hours | minutes)'
+	@echo 'make scale   a table of 5 x 10^7 rows on disk, over a local Dask cluster (half an hour)'
 
 setup: $(READY)
 
@@ -51,3 +52,8 @@ accuracy: peers
 
 leave-one-out: peers
 	$(PYTHON) -m benchmarks.leave_one_out
+
+# A table on disk, over a local Dask cluster, within 4 GB; then 10^6 rows against one machine.
+scale: $(READY)
+	$(PYTHON) -m benchmarks.scale
+	$(PYTHON) -m benchmarks.scale --equal

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import uuid
 from collections import defaultdict
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import dask
@@ -17,6 +17,7 @@ import dask.dataframe
 from distributed import Client, Future, wait
 
 from lazyforest.dask.passes import Result, Work, add, count, keep
+from lazyforest.engine.layout import Array
 
 FAN_IN = 4  # results that are added up at once
 
@@ -38,7 +39,10 @@ def partitions(collection: Any, columns: list[int] | None = None) -> list[Any]:
         return list(collection.to_delayed().ravel())
     if columns is not None:
         collection = collection.iloc[:, columns]
-    return list(collection.to_delayed())
+    with dask.config.set({"optimization.tune.active": False}):  # it reads several files as one if columns are few
+        tasks = list(collection.to_delayed())
+    assert len(tasks) == collection.npartitions  # codes and values are matched by the number of their partition
+    return tasks
 
 
 def compute_where(client: Client, tasks: list[Any], near: list[Future | None]) -> list[Future]:
@@ -72,15 +76,13 @@ def checked(futures: list[Future]) -> list[Future]:
     return futures
 
 
-def gather_queries(client: Client, futures: list[Future], rows: list[int], most: int) -> Any:
-    """Groups of neighbouring partitions with at most so many rows together, or single ones: their numbers, and X."""
-    some: list[int] = []
-    for k, n in enumerate(rows):
-        if some and sum(rows[i] for i in some) + n > most:
-            yield some, client.gather([futures[i] for i in some])
-            some = []
-        some.append(k)
-    yield some, client.gather([futures[i] for i in some])
+def gather_queries(client: Client, futures: list[Future], rows: list[int], most: int) -> Iterator[list[Array]]:
+    """The rows of neighbouring partitions, at most so many together, or of a single one."""
+    first = 0
+    for last in range(1, len(rows) + 1):
+        if last == len(rows) or sum(rows[first : last + 1]) > most:
+            yield client.gather(futures[first:last])
+            first = last
 
 
 class Cluster:

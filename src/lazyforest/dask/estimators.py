@@ -209,11 +209,9 @@ class DaskLazyForest(BaseEstimator):  # type: ignore[misc]
         tasks = [reader(k, part, self._coding.columns) for k, part in enumerate(partitions(check_table(X)))]
         futures = checked(client.compute(tasks))
         rows = client.gather(client.map(len, futures, pure=False))
-        answers = []
-        for some, cells in gather_queries(client, futures, rows, self._batch()):
-            found = decided(self._votes(np.concatenate(cells)))
-            answers += np.split(found, np.cumsum([rows[k] for k in some])[:-1])
-        return dask.array.concatenate([dask.array.from_array(block, chunks=-1) for block in answers])
+        batches = gather_queries(client, futures, rows, self._batch())
+        answers = np.concatenate([decided(self._votes(np.concatenate(cells))) for cells in batches])
+        return dask.array.from_array(answers, chunks=(tuple(rows), *answers.shape[1:]))
 
     def _check_columns(self, X: Any) -> None:
         """Queries must have the columns of fit."""

@@ -69,14 +69,22 @@ def rows_of(part: Part, keys: Array) -> Rows:
     return Rows(*map(frozen, (part.codes, part.y, part.weight, ids, keys)))
 
 
-def count(part: Part, raw: Any, work: Work, before: Result | None = None) -> Result:
-    """A pass over a partition, added to the result ``before`` it.
+def keys_for(part: Part, raw: Any, work: Work) -> Array:
+    """The keys of the columns ``work.keyed``, from values as they came unless the part has them."""
+    keys = part.keys if part.keys.shape[1] or not work.keyed else key_columns(raw)
+    if len(keys) != len(part.y):
+        raise ValueError(
+            f"A partition of X has {len(keys)} rows now and had {len(part.y)} in fit. Give fit a collection that is the "
+            f"same each time it is computed, for example X.persist()."
+        )
+    return keys
 
-    ``raw`` has the columns ``work.keyed`` as they came, unless the part has their keys.
-    """
+
+def count(part: Part, raw: Any, work: Work, before: Result | None = None) -> Result:
+    """A pass over a partition, added to the result ``before`` it."""
     if before is None:
         before = nothing(work)
-    keys = part.keys if part.keys.shape[1] or not work.keyed else key_columns(raw)
+    keys = keys_for(part, raw, work)
     rows, counts = rows_of(part, keys), np.empty(len(part.y), dtype=np.int32)
     paths, wanted = Paths(*map(frozen, work.paths)), Wanted(*map(frozen, work.wanted))
     tally, histograms = before.tally.copy(), before.histograms.copy()
@@ -131,7 +139,7 @@ def add(results: list[Result]) -> Result:
 
 def keep(part: Part, raw: Any, work: Work) -> Part:
     """The rows that an open node holds, with the keys of all columns that may need them."""
-    keys = part.keys if part.keys.shape[1] or not work.keyed else key_columns(raw)
+    keys = keys_for(part, raw, work)
     rows, marks = rows_of(part, keys), np.zeros(len(part.y), dtype=np.bool_)
     counts = np.empty(len(part.y), dtype=np.int32)
     mark_rows(rows, Paths(*map(frozen, work.paths)), frozen(work.wanted.place), work.draw, counts, marks)
