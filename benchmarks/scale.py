@@ -165,7 +165,10 @@ def compare(asked: argparse.Namespace) -> dict[str, Any]:
         expected = one(5, random_state=0).fit(X, table[target], sample_weight=table["weight"]).explore(queries)
         answer = expected.prediction if expected.proba is None else expected.proba
         for workers in (1, 2, 4):
-            with LocalCluster(n_workers=workers, threads_per_worker=1, dashboard_address=":0") as cluster, Client(cluster):
+            with (
+                LocalCluster(n_workers=workers, threads_per_worker=1, dashboard_address=":0") as cluster,
+                Client(cluster),
+            ):
                 parts = dd.from_pandas(table, npartitions=7).persist()
                 forest = many(5, random_state=0).fit(parts[list(X)], parts[target], sample_weight=parts["weight"])
                 found = forest.predict(queries) if expected.proba is None else forest.predict_proba(queries)

@@ -46,8 +46,8 @@ def make_table(seed=0, n=N):
     )
     signal_ = X["fine"] + (X["text"] < "c") + rng.normal(size=n)
     X = X.mask(rng.random(X.shape) < 0.07)
-    targets = {"two": signal_ > 0.5, "three": np.digitize(signal_, [0, 1]), "numbers": signal_ * 1e3}
-    y = pd.DataFrame({"two": np.where(targets["two"], "yes", "no"), "three": targets["three"], "numbers": signal_ * 1e3})
+    two, three = np.where(signal_ > 0.5, "yes", "no"), np.digitize(signal_, [0, 1])
+    y = pd.DataFrame({"two": two, "three": three, "numbers": signal_ * 1e3})
     y["whole"], y["fractional"] = rng.integers(0, 4, n), rng.random(n)
     return X, y
 
@@ -234,7 +234,7 @@ def test_types_that_differ_between_partitions(client):
     pieces = [pd.DataFrame({"a": [1.0, 2.0]}, dtype=object), pd.DataFrame({"a": ["x", "y"]}, dtype=object)]
     with (
         dask.config.set({"dataframe.convert-string": False}),
-        pytest.raises(ValueError, match=r"'a' mixes types: (numbers and text|text and numbers) in different partitions"),
+        pytest.raises(ValueError, match=r"'a' mixes types: .* in different partitions"),
     ):
         fit(X=in_pieces(pieces), y=dd.from_pandas(pd.Series([0, 1, 0, 1]), npartitions=2))
 

@@ -77,7 +77,9 @@ def few_codes(monkeypatch):
 @pytest.mark.parametrize("regression", [False, True])
 def test_votes_of_the_reference(regression):
     @settings(max_examples=examples(60))
-    @given(cases(regression, rows=[(1, 12), (13, 60), (300, 500)], columns=(1, 4), distinct=[1, 2, 5, 300], most_trees=3))
+    @given(
+        cases(regression, rows=[(1, 12), (13, 60), (300, 500)], columns=(1, 4), distinct=[1, 2, 5, 300], most_trees=3)
+    )
     def check(case):
         assert_levels_equal_reference(*case, seed=case[2].seed)
 

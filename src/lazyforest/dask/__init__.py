@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 try:
-    import dask.array
-    import dask.dataframe
-    import distributed
+    from lazyforest.dask.estimators import DaskLazyForestClassifier, DaskLazyForestRegressor
 except ImportError as error:
+    if (error.name or "").partition(".")[0] not in ("dask", "distributed", "pandas", "pyarrow"):
+        raise
     raise ImportError(
-        f"lazyforest.dask needs Dask, of which {error.name or 'a part'!r} is missing. Install it with "
+        f"lazyforest.dask needs Dask, of which {error.name!r} is missing. Install it with "
         f"pip install 'lazyforest[dask]'."
     ) from error
-
-from lazyforest.dask.estimators import DaskLazyForestClassifier, DaskLazyForestRegressor
 
 __all__ = ["DaskLazyForestClassifier", "DaskLazyForestRegressor"]

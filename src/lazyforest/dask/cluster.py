@@ -129,5 +129,3 @@ class Cluster:
         ]
         self.parts = checked(compute_where(self.client, tasks, list(self.parts)))
         self.compact = True
-
-

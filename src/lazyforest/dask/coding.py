@@ -161,5 +161,3 @@ def key_range(coding: Coding, j: int, low: int, high: int) -> tuple[int, int]:
 
 def code_of(coding: Coding, j: int, value: float) -> int:
     return int(np.searchsorted(coding.edges[j], value, side="right")) + 1
-
-

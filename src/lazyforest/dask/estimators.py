@@ -46,8 +46,10 @@ def kept_parameters() -> str:
             keep = line.split()[0] not in gone
         if keep:
             lines.append(line)
-    return "\n".join(lines).replace('{{"poisson", "multinomial", False}}', '{{"poisson", False}}').replace(
-        "; n draws with replacement; or one", "; or one"
+    return (
+        "\n".join(lines)
+        .replace('{{"poisson", "multinomial", False}}', '{{"poisson", False}}')
+        .replace("; n draws with replacement; or one", "; or one")
     )
 
 
@@ -116,7 +118,7 @@ class DaskLazyForest(BaseEstimator):  # type: ignore[misc]
         if names and all(isinstance(name, str) for name in names):
             self.feature_names_in_ = np.array(names, dtype=object)
         else:
-            vars(self).pop("feature_names_in_", None)
+            self.__dict__.pop("feature_names_in_", None)
 
     def _sources(self, X: Any, others: dict[str, Any]) -> list[Any]:
         """The partitions of all that was given, as tasks."""
@@ -209,8 +211,8 @@ class DaskLazyForest(BaseEstimator):  # type: ignore[misc]
         tasks = [reader(k, part, self._coding.columns) for k, part in enumerate(partitions(check_table(X)))]
         futures = checked(client.compute(tasks))
         rows = client.gather(client.map(len, futures, pure=False))
-        batches = gather_queries(client, futures, rows, self._batch())
-        answers = np.concatenate([decided(self._votes(np.concatenate(cells))) for cells in batches])
+        gathered = gather_queries(client, futures, rows, self._batch())
+        answers = np.concatenate([decided(self._votes(np.concatenate(cells))) for cells in gathered])
         return dask.array.from_array(answers, chunks=(tuple(rows), *answers.shape[1:]))
 
     def _check_columns(self, X: Any) -> None:
@@ -388,5 +390,3 @@ class DaskLazyForestRegressor(RegressorMixin, DaskLazyForest):  # type: ignore[m
 
     def _learn(self, summary: Summary) -> tuple[None, None]:
         return None, None
-
-

@@ -94,7 +94,7 @@ class Trees:
     def paths(self, spots: list[Spot]) -> Paths:
         """As arrays, with some open nodes numbered."""
         types = (np.int64, np.int64, np.int64, np.uint64, np.bool_, np.int64, np.int64)
-        columns = [np.array(c, dtype=t) for c, t in zip(zip(*self.nodes, strict=True), types, strict=True)]
+        columns: list[Array] = [np.array(c, dtype=t) for c, t in zip(zip(*self.nodes, strict=True), types, strict=True)]
         column, cut, border, key, missing_is_valid, member_at, child = columns
         members = np.concatenate([*self.sets, np.zeros(1, dtype=np.bool_)])
         slot = np.full(len(self.nodes), -1)
@@ -133,7 +133,9 @@ class Exploration:
                 self.executor.keep(self.work(spots, [Asked(False, [])] * len(spots), self.inexact))
                 self.compact, held = bool(self.inexact), rows
             found = self.converse(spots)
-            spots = [child for spot, condition in zip(spots, found, strict=True) for child in self.part(spot, condition)]
+            spots = [
+                child for spot, condition in zip(spots, found, strict=True) for child in self.part(spot, condition)
+            ]
         return self.votes
 
     def plant(self) -> list[Spot]:
@@ -145,9 +147,7 @@ class Exploration:
         ]
         work = self.work(spots, [Asked(False, [])] * len(spots), [])
         tally = self.executor.run(work).tally
-        return [
-            spot._replace(total=row[TOTAL:], rows=float(row[ROWS])) for spot, row in zip(spots, tally, strict=True)
-        ]
+        return [spot._replace(total=row[TOTAL:], rows=float(row[ROWS])) for spot, row in zip(spots, tally, strict=True)]
 
     def retire(self, spot: Spot) -> bool:
         """Let a node vote if it is known to be a leaf."""
@@ -228,7 +228,8 @@ class Exploration:
         centre = [int(s.total[1]) // int(s.total[0]) if regression and len(s.total) else 0 for s in spots]
         place = np.full(len(coding.columns), -1)
         place[keyed] = np.arange(len(keyed))
-        groups, columns, by_key, first, ranges = [0], [], [], [], []
+        groups, columns, by_key, first = [0], [], [], []
+        ranges: list[Range] = []
         for one in asked:
             last = None
             for r in ordered(one):
@@ -278,4 +279,3 @@ def answers(asked: list[Asked], result: Result) -> Iterator[Told]:
         histograms = result.histograms[dense] if one.histograms else result.histograms[:0]
         dense += one.histograms
         yield Told(int(result.tally[k, ROWS]), int(result.tally[k, SIZE]), histograms, entries)
-

@@ -96,6 +96,7 @@ class Condition(NamedTuple):
 
 
 Search = Generator[Asked, Told, Condition | None]
+Listed = tuple[Array, Array, Array]  # a stretch: statistics left of it, then the keys in it and theirs
 
 
 class Finding:
@@ -114,7 +115,7 @@ class Finding:
         self.reach = self.best.score
         self.kept = table.n_classes or 3
         self.missing: dict[int, Array] = {}
-        self.listed: dict[int, tuple[bool, Array]] = {}  # column: by key? and the keys or codes of its entries
+        self.listed: dict[int, Array] = {}  # by column: the keys, or codes, of its entries
         self.left, self.members = self.total, np.empty(0, dtype=np.int64)
 
     def note(self, best: Any, search: Any) -> None:
@@ -136,34 +137,32 @@ class Finding:
         self.note(best, search)
         return opened, search.histogram
 
-    def look_at_lists(self, listed: dict[int, list[tuple[Array, Array, Array]]], by_key: dict[int, bool]) -> None:
-        """Search columns whose values are listed: per column the (left of it, steps, statistics) of its stretches."""
-        bins, opened, firsts, lasts, entries, bin_at, n = [], [], [], [], [], [0], 0
+    def look_at_lists(self, listed: dict[int, list[Listed]]) -> None:
+        """Search columns whose values are listed, some stretches of each, ascending."""
+        bins, spans, bin_at = [], [(0, 0)], [0]
         for column, stretches in listed.items():
             below = np.zeros(self.kept, dtype=np.int64)
             for left, _, held in stretches:
-                inside = held.sum(axis=0)
+                start, inside = spans[-1][1], held.sum(axis=0)
                 bins += [left - below, inside]
-                opened += [False, True]
-                firsts, lasts = [*firsts, n, n], [*lasts, n, n + len(held)]
-                n, below = n + len(held), left + inside
-                entries.append(held)
+                spans += [(start, start), (start, start + len(held))]
+                below = left + inside
             bin_at.append(len(bins))
-            self.listed[column] = by_key[column], np.concatenate([steps for _, steps, _ in stretches])
-        columns = np.array(list(listed), dtype=np.int64)
-        size = self.table.n_classes or 2
+            self.listed[column] = np.concatenate([keys for _, keys, _ in stretches])
+        columns, size = np.array(list(listed), dtype=np.int64), self.table.n_classes or 2
+        first, last = np.array(spans[1:], dtype=np.int64).T.copy()
         lists = Lists(
             columns,
             self.table.coding.is_category[columns],
-            np.array([self.missing[j][:size] for j in listed], dtype=np.int64).reshape(-1, size),
+            np.array([self.missing[j][:size] for j in listed], dtype=np.int64),
             np.array(bin_at),
-            np.array(bins, dtype=np.int64).reshape(-1, self.kept),
-            np.array(opened, dtype=np.bool_),
-            np.array(firsts, dtype=np.int64),
-            np.array(lasts, dtype=np.int64),
-            np.concatenate([*entries, np.empty((0, self.kept), dtype=np.int64)]),
+            np.array(bins, dtype=np.int64),
+            np.arange(len(bins)) % 2 == 1,
+            first,
+            last,
+            np.concatenate([held for stretches in listed.values() for _, _, held in stretches]),
         )
-        search = new_buffers(self.table.f, self.table.n_classes, 1, max(np.diff(bin_at), default=0), n)
+        search = new_buffers(self.table.f, self.table.n_classes, 1, int(np.diff(bin_at).max()), int(last[-1]))
         self.note(look_at_lists(self.node, search, self.rules, lists, self.best), search)
 
     def condition(self) -> Condition | None:
@@ -178,14 +177,14 @@ class Finding:
         missing_is_valid = bool(best.missing_is_valid if best.any_missing else heavier)
         if regression:
             left[1] += self.centre * left[0]
-        by_key, keys = self.listed.get(j, (False, np.empty(0, dtype=np.uint64)))
+        keys = self.listed.get(j)  # otherwise codes are what they are
         if best.n_members != NUMBER:
-            members = keys[self.members - 1].astype(np.int64) if j in self.listed else self.members
+            members = self.members if keys is None else keys[self.members - 1].astype(np.int64)
             return Condition(j, np.nan, 0, 0, 0, missing_is_valid, members, left)
-        lower, cut = (int(keys[c - 1]) if c and j in self.listed else int(c) for c in (best.lower, best.cut))
+        lower, cut = (int(c) if keys is None or c == 0 else int(keys[c - 1]) for c in (best.lower, best.cut))
         if lower == 0:
             return Condition(j, -np.inf, 1, 0, 0, missing_is_valid, None, left)
-        if not by_key:
+        if coding.exact[j]:
             values = coding.values[j]
             threshold = midpoint(float(values[lower - 1]), float(values[cut - 1]))
             return Condition(j, threshold, cut, 0, 0, missing_is_valid, None, left)
@@ -219,7 +218,7 @@ def search(table: Table, spot: Spot) -> Search:
         finding.missing[j] = histogram[0]
     columns = yield from inspect(table, finding, counted, listed)
     nothing = np.zeros(finding.kept, dtype=np.int64)
-    lists: dict[int, list[tuple[Array, Array, Array]]] = {}
+    lists: dict[int, list[Listed]] = {}
     for j in columns:
         if j in listed:
             steps, held = listed[j]
@@ -231,8 +230,7 @@ def search(table: Table, spot: Spot) -> Search:
         told = yield Asked(False, asked)
         stretches = open_stretches(table, finding, stretches, asked, told, lists)
     if lists:
-        ordered = {j: sorted(lists[j], key=lambda one: one[1][:1].tolist()) for j in sorted(lists)}
-        finding.look_at_lists(ordered, {j: not table.coding.exact[j] for j in ordered})
+        finding.look_at_lists({j: sorted(lists[j], key=lambda one: one[1][:1].tolist()) for j in sorted(lists)})
     return finding.condition()
 
 
@@ -241,7 +239,8 @@ def inspect(table: Table, finding: Finding, counted: dict[int, Array], listed: d
     columns = table.columns.tolist()
     if table.rules.max_features >= len(columns):
         return columns
-    key, chosen, splittable = finding.spot.key, [], False
+    key, splittable = finding.spot.key, False
+    chosen: list[int] = []
     for j in sorted(columns, key=lambda j: (int(mix(key, TICKET + np.uint64(j))), j)):
         if splittable and len(chosen) >= table.rules.max_features:
             break
@@ -298,7 +297,12 @@ def closer(table: Table, one: Stretch) -> Range:
 
 
 def open_stretches(
-    table: Table, finding: Finding, stretches: list[Stretch], asked: list[Range], told: Told, lists: Any
+    table: Table,
+    finding: Finding,
+    stretches: list[Stretch],
+    asked: list[Range],
+    told: Told,
+    lists: dict[int, list[Listed]],
 ) -> list[Stretch]:
     """Put away what is listed now; the steps of the other stretches that need a closer look."""
     zoomed, histograms = [], []

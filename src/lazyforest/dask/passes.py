@@ -5,7 +5,6 @@ Statistics are whole numbers, so results of partitions may be summed in any orde
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -20,9 +19,9 @@ from lazyforest.engine.parts import (
     Paths,
     Rows,
     Wanted,
-    collect_rows,
     count_rows,
     mark_rows,
+    sort_entries,
 )
 
 ROWS_AT_ONCE = 1 << 17  # collected before they are added up
@@ -74,8 +73,8 @@ def keys_for(part: Part, raw: Any, work: Work) -> Array:
     keys = part.keys if part.keys.shape[1] or not work.keyed else key_columns(raw)
     if len(keys) != len(part.y):
         raise ValueError(
-            f"A partition of X has {len(keys)} rows now and had {len(part.y)} in fit. Give fit a collection that is the "
-            f"same each time it is computed, for example X.persist()."
+            f"A partition of X has {len(keys)} rows now and had {len(part.y)} in fit. Give fit a collection that is "
+            f"the same each time it is computed, for example X.persist()."
         )
     return keys
 
@@ -88,41 +87,45 @@ def count(part: Part, raw: Any, work: Work, before: Result | None = None) -> Res
     rows, counts = rows_of(part, keys), np.empty(len(part.y), dtype=np.int32)
     paths, wanted = Paths(*map(frozen, work.paths)), Wanted(*map(frozen, work.wanted))
     tally, histograms = before.tally.copy(), before.histograms.copy()
-    count_rows(rows, paths, wanted, work.draw, counts, tally, histograms)
-    entries = [before[2:]]
-    if len(wanted.lowest):
-        entries += collect(rows, paths, wanted, work, counts)
+    room = (ROWS_AT_ONCE if len(wanted.lowest) else 1) + len(wanted.shift)
+    out = Collected(*(np.empty(room, dtype=d) for d in (np.int64, np.uint64, np.int64, np.int64)))
+    entries, state, done = [before[2:]], np.zeros(STATE, dtype=np.int64), False
+    while not done:
+        done = count_rows(rows, paths, wanted, work.draw, counts, tally, histograms, state, out)
+        n = int(state[USED])
+        entries.append(add_entries(out.range[:n], out.step[:n], statistics_of(out, n, work)))
     return Result(tally, histograms, *add_entries(*map(np.concatenate, zip(*entries, strict=True))))
+
+
+def statistics_of(out: Collected, n: int, work: Work) -> Array:
+    """What each of the rows collected adds."""
+    held = np.zeros((n, work.statistics), dtype=np.int64)
+    if work.draw.criterion == SQUARED_ERROR:
+        held[:, 0], held[:, 1], held[:, 2] = out.weight[:n], out.what[:n], np.maximum(out.what[:n], 0)
+    else:
+        held[np.arange(n), out.what[:n]] = out.weight[:n]
+    return held
 
 
 def nothing(work: Work) -> Result:
     shape = (work.histograms, len(work.wanted.columns), BINS, work.statistics)
-    entries = (np.empty(0, dtype=np.int64), np.empty(0, dtype=np.uint64), np.empty((0, work.statistics), dtype=np.int64))
+    entries = (
+        np.empty(0, dtype=np.int64),
+        np.empty(0, dtype=np.uint64),
+        np.empty((0, work.statistics), dtype=np.int64),
+    )
     tally = np.zeros((len(work.wanted.dense), work.tallied), dtype=np.int64)
     return Result(tally, np.zeros(shape, dtype=work.dtype), *entries)
-
-
-def collect(rows: Rows, paths: Paths, wanted: Wanted, work: Work, counts: Array) -> Iterator[tuple[Array, Array, Array]]:
-    """The entries of all ranges, in instalments."""
-    room = ROWS_AT_ONCE + len(wanted.shift)
-    out = Collected(*(np.empty(room, dtype=d) for d in (np.int64, np.uint64, np.int64, np.int64)))
-    state, done = np.zeros(STATE, dtype=np.int64), False
-    while not done:
-        done = collect_rows(rows, paths, wanted, work.draw, counts, state, out)
-        n = int(state[USED])
-        held = np.zeros((n, work.statistics), dtype=np.int64)
-        if work.draw.criterion == SQUARED_ERROR:
-            held[:, 0], held[:, 1], held[:, 2] = out.weight[:n], out.what[:n], np.maximum(out.what[:n], 0)
-        else:
-            held[np.arange(n), out.what[:n]] = out.weight[:n]
-        yield add_entries(out.range[:n], out.step[:n], held)
 
 
 def add_entries(ranges: Array, steps: Array, held: Array) -> tuple[Array, Array, Array]:
     """Entries in order, those of the same step of a range added up."""
     if not len(ranges):
         return ranges.copy(), steps.copy(), held
-    order = np.lexsort((steps, ranges))
+    n, longest = len(ranges), int(np.bincount(ranges).max())
+    order, keys = np.empty(n, dtype=np.int64), np.empty(n, dtype=np.uint64)
+    local, spare = np.empty(longest, dtype=np.int64), np.empty(longest, dtype=np.int64)
+    sort_entries(ranges, steps, np.zeros(int(ranges.max()) + 2, dtype=np.int64), order, keys, local, spare)
     ranges, steps = ranges[order], steps[order]
     first = np.flatnonzero(np.r_[True, (ranges[1:] != ranges[:-1]) | (steps[1:] != steps[:-1])])
     return ranges[first], steps[first], np.add.reduceat(held[order], first, axis=0)

@@ -12,8 +12,9 @@ import numpy as np
 
 from lazyforest.engine.bootstrap import draw_counts
 from lazyforest.engine.layout import SQUARED_ERROR, Array, Scalar, entry, jit
+from lazyforest.engine.sorting import sort_order
 
-TREE, ROW_AT, USED, STATE = range(4)  # where a collection stands
+TREE, ROW_AT, USED, STATE = range(4)  # where a pass stands
 ROWS, SIZE, TOTAL = 0, 1, 2  # what a node's tally has: from TOTAL on its statistics, not centred
 
 
@@ -103,59 +104,18 @@ def weigh(weight: Any, r: Any, count: Any) -> Any:
 
 
 @entry
-def count_rows(rows: Any, paths: Any, wanted: Any, draw: Any, counts: Any, tally: Any, histograms: Any) -> None:
-    """Add the rows to the tallies of all slots, and to the coarse histograms of those that have one."""
-    dense, columns, shift, centre = wanted.dense, wanted.columns, wanted.shift, wanted.centre
-    regression = draw.criterion == SQUARED_ERROR
-    for tree in range(paths.root.size):
-        draw_counts(draw.seed, tree, draw.bootstrap, rows.row_ids, counts)
-        for r in range(rows.y.size):
-            w = weigh(rows.weight, r, counts[r])
-            if w == 0:
-                continue
-            slot = paths.slot[descend(rows, paths, wanted.place, r, paths.root[tree])]
-            if slot < 0:
-                continue
-            tally[slot, ROWS] += 1
-            tally[slot, SIZE] += w if draw.weights_are_sizes else np.int64(counts[r])
-            if regression:
-                tally[slot, TOTAL] += w
-                tally[slot, TOTAL + 1] += w * np.int64(rows.y[r])
-            else:
-                tally[slot, TOTAL + np.int64(rows.y[r])] += w
-            if dense[slot] < 0:
-                continue
-            histogram = histograms[dense[slot]]
-            if regression:
-                moment = w * (np.int64(rows.y[r]) - centre[slot])
-                for k in range(columns.size):
-                    b = coarse_bin(rows.codes[r, columns[k]], shift[columns[k]])
-                    histogram[k, b, 0] += w
-                    histogram[k, b, 1] += moment
-                    histogram[k, b, 2] += max(moment, 0)
-            else:
-                c = rows.y[r]
-                for k in range(columns.size):
-                    histogram[k, coarse_bin(rows.codes[r, columns[k]], shift[columns[k]]), c] += w
-
-
-@jit
-def coarse_bin(code: Any, shift: Any) -> Any:
-    """0 is 0; the others, from 1 on, share a bin by so many."""
-    return (np.uint64(code) + (np.uint64(1) << shift) - np.uint64(1)) >> shift
-
-
-@entry
-def collect_rows(rows: Any, paths: Any, wanted: Any, draw: Any, counts: Any, state: Any, out: Any) -> Any:
-    """Note the rows that are in wanted ranges until the buffer is full; True when there are no more.
+def count_rows(
+    rows: Any, paths: Any, wanted: Any, draw: Any, counts: Any, tally: Any, histograms: Any, state: Any, out: Any
+) -> Any:
+    """Add rows to the tallies of their slots and to the coarse histograms of those that have one; note those that are
+    in wanted ranges. Stops when the buffer ``out`` is full; True when there are no more rows.
 
     Goes on where ``state`` says, and leaves there how much of the buffer is used.
     """
-    regression, n, room = draw.criterion == SQUARED_ERROR, rows.y.size, out.range.size - wanted.shift.size
-    used = 0
+    regression, room, used = draw.criterion == SQUARED_ERROR, out.range.size - wanted.shift.size, 0
     while state[TREE] < paths.root.size:
         draw_counts(draw.seed, state[TREE], draw.bootstrap, rows.row_ids, counts)
-        for r in range(state[ROW_AT], n):
+        for r in range(state[ROW_AT], rows.y.size):
             if used > room:
                 state[ROW_AT], state[USED] = r, used
                 return False
@@ -165,22 +125,85 @@ def collect_rows(rows: Any, paths: Any, wanted: Any, draw: Any, counts: Any, sta
             slot = paths.slot[descend(rows, paths, wanted.place, r, paths.root[state[TREE]])]
             if slot < 0:
                 continue
-            for g in range(wanted.groups[slot], wanted.groups[slot + 1]):
-                j = wanted.column[g]
-                key = np.uint64(rows.codes[r, j])
-                if wanted.by_key[g] and key > np.uint64(0):
-                    key = rows.keys[r, wanted.place[j]]
-                at = find_range(wanted.lowest, wanted.first[g], wanted.last[g], key)
-                if at >= 0 and key <= wanted.highest[at]:
-                    out.range[used] = at
-                    out.step[used] = (key - wanted.lowest[at]) >> wanted.width[at]
-                    out.what[used] = w * (np.int64(rows.y[r]) - wanted.centre[slot]) if regression else rows.y[r]
-                    out.weight[used] = w
-                    used += 1
+            what = w * (np.int64(rows.y[r]) - wanted.centre[slot]) if regression else np.int64(rows.y[r])
+            tally[slot, ROWS] += 1
+            tally[slot, SIZE] += w if draw.weights_are_sizes else np.int64(counts[r])
+            if regression:
+                tally[slot, TOTAL] += w
+                tally[slot, TOTAL + 1] += w * np.int64(rows.y[r])
+            else:
+                tally[slot, TOTAL + what] += w
+            if wanted.dense[slot] >= 0:
+                add_to_bins(rows, r, wanted, histograms[wanted.dense[slot]], what, w, regression)
+            used = note_ranges(rows, r, wanted, slot, what, w, out, used)
         state[TREE] += 1
         state[ROW_AT] = 0
     state[USED] = used
     return True
+
+
+@jit
+def add_to_bins(rows: Any, r: Any, wanted: Any, histogram: Any, what: Any, w: Any, regression: Any) -> None:
+    columns, shift, codes = wanted.columns, wanted.shift, rows.codes
+    for k in range(columns.size):
+        j = columns[k]
+        b = coarse_bin(codes[r, j], shift[j])
+        if regression:
+            histogram[k, b, 0] += w
+            histogram[k, b, 1] += what
+            histogram[k, b, 2] += max(what, 0)
+        else:
+            histogram[k, b, what] += w
+
+
+@jit
+def note_ranges(rows: Any, r: Any, wanted: Any, slot: Any, what: Any, w: Any, out: Any, used: Any) -> Any:
+    """Note a row once for each wanted range that it is in."""
+    for g in range(wanted.groups[slot], wanted.groups[slot + 1]):
+        j = wanted.column[g]
+        key = np.uint64(rows.codes[r, j])
+        if wanted.by_key[g] and key > np.uint64(0):
+            key = rows.keys[r, wanted.place[j]]
+        at = find_range(wanted.lowest, wanted.first[g], wanted.last[g], key)
+        if at >= 0 and key <= wanted.highest[at]:
+            out.range[used] = at
+            out.step[used] = (key - wanted.lowest[at]) >> wanted.width[at]
+            out.what[used] = what
+            out.weight[used] = w
+            used += 1
+    return used
+
+
+@entry
+def sort_entries(ranges: Any, steps: Any, places: Any, order: Any, keys: Any, local: Any, spare: Any) -> None:
+    """Write to ``order`` the numbers of the entries by range, then by step. ``places`` has a zero per range, and one.
+
+    A counting sort by range, then the few of each range by step: seven times faster than sorting by both.
+    """
+    n = ranges.size
+    for i in range(n):
+        places[ranges[i] + 1] += 1
+    for k in range(1, places.size):
+        places[k] += places[k - 1]
+    for i in range(n):
+        at = places[ranges[i]]
+        order[at], keys[at] = i, steps[i]
+        places[ranges[i]] = at + 1
+    lo = 0
+    for k in range(places.size - 1):
+        hi = places[k]
+        sort_order(keys[lo:hi], local, spare, hi - lo)
+        for i in range(hi - lo):
+            spare[i] = order[lo + local[i]]
+        for i in range(hi - lo):
+            order[lo + i] = spare[i]
+        lo = hi
+
+
+@jit
+def coarse_bin(code: Any, shift: Any) -> Any:
+    """0 is 0; the others, from 1 on, share a bin by so many."""
+    return (np.uint64(code) + (np.uint64(1) << shift) - np.uint64(1)) >> shift
 
 
 @jit

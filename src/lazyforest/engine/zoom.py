@@ -121,7 +121,15 @@ def highest_cut(node: Any, search: Any, rules: Any, slot: Any) -> Any:
 
 @entry
 def look_at_bins(
-    node: Any, search: Any, rules: Any, columns: Any, complete: Any, is_category: Any, opened: Any, reach: Any, best: Any
+    node: Any,
+    search: Any,
+    rules: Any,
+    columns: Any,
+    complete: Any,
+    is_category: Any,
+    opened: Any,
+    reach: Any,
+    best: Any,
 ) -> Any:
     """Search the complete columns, whose bins are single codes; mark the bins of the others that need a closer look.
 
@@ -182,4 +190,3 @@ def fill_lists(search: Any, lists: Any, k: Any, lo: Any, hi: Any) -> None:
             copy(lists.entries[i], search.fine[used], kept)
             used += 1
         search.stops[at] = used
-
