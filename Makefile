@@ -5,7 +5,7 @@ VENV := .venv
 PYTHON := $(VENV)/bin/python
 READY := $(VENV)/.ready
 
-.PHONY: help setup demo test lint peers bench bench-quick growth accuracy leave-one-out paper
+.PHONY: help setup demo test lint peers bench bench-quick growth accuracy leave-one-out paper scale
 
 help:
 	@echo 'make setup   an environment in $(VENV) with everything that is needed'
@@ -13,13 +13,14 @@ help:
 	@echo 'make test    lint, types and all tests'
 	@echo 'make bench-quick | bench | growth | accuracy   lazyforest beside other forests (minutes | hours | hours | minutes)'
 	@echo 'make paper   the experiments of the paper, beside its numbers (under an hour)'
+	@echo 'make scale   a table of 5 x 10^7 rows on disk, over a local Dask cluster (half an hour)'
 
 setup: $(READY)
 
 # Made again when what is to be installed changes. pip comes from outside, so ensurepip is not needed.
 $(READY): pyproject.toml constraints.txt
 	$(PYTHON3) -m venv --without-pip $(VENV)
-	$(PYTHON3) -m pip --python $(PYTHON) install --quiet --constraint constraints.txt --editable '.[dev,cli,plot]'
+	$(PYTHON3) -m pip --python $(PYTHON) install --quiet --constraint constraints.txt --editable '.[dev,cli,plot,dask]'
 	@touch $@
 
 demo: $(READY)
@@ -55,3 +56,8 @@ accuracy: peers
 
 leave-one-out: peers
 	$(PYTHON) -m benchmarks.leave_one_out
+
+# A table on disk, over a local Dask cluster, within 4 GB; then 10^6 rows against one machine.
+scale: $(READY)
+	$(PYTHON) -m benchmarks.scale
+	$(PYTHON) -m benchmarks.scale --equal

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import warnings
+from fractions import Fraction
 from typing import NamedTuple
 
 import numpy as np
@@ -42,59 +43,119 @@ def exponent_of(number: float) -> int:
     return math.frexp(number)[1]
 
 
-def most_weight(weight: Array) -> float:
-    """No bootstrap weighs more than this; infinity is refused later."""
-    with np.errstate(over="ignore"):
-        return max(MOST_COUNTS * float(weight.sum()), len(weight) * float(weight.max(initial=0.0)))
+class Extent(NamedTuple):
+    """All that a frame depends on. The extents of parts of a table add up to that of the table, in any order."""
+
+    rows: int
+    total: Fraction  # of the weights, exact
+    heaviest: float
+    whole: bool  # are all weights whole numbers?
+    lowest: float = math.inf  # target; above the highest: there are none
+    highest: float = -math.inf
+
+    def plus(self, other: Extent) -> Extent:
+        return Extent(
+            self.rows + other.rows,
+            self.total + other.total,
+            max(self.heaviest, other.heaviest),
+            self.whole and other.whole,
+            min(self.lowest, other.lowest),
+            max(self.highest, other.highest),
+        )
+
+    @property
+    def most_weight(self) -> float:
+        """No bootstrap weighs more than this; infinity is refused later."""
+        return max(MOST_COUNTS * rounded(self.total), self.rows * self.heaviest)
+
+    @property
+    def mean_weight(self) -> float:
+        return rounded(self.total / self.rows)
+
+    def farthest(self, offset: float) -> float:
+        return max(abs(self.lowest - offset), abs(self.highest - offset), 0.0)
 
 
-def farthest(y: Array, offset: float) -> float:
-    return float(np.abs(y - offset).max(initial=0.0))
+def measure(weight: Array, y: Array | None) -> Extent:
+    heaviest, whole = float(weight.max(initial=0.0)), bool(np.all(weight == np.rint(weight)))
+    total = Fraction(int(weight.sum())) if whole and len(weight) * heaviest < 2.0**53 else sum_exactly(weight)
+    if y is None:
+        return Extent(len(weight), total, heaviest, whole)
+    return Extent(len(weight), total, heaviest, whole, float(y.min(initial=math.inf)), float(y.max(initial=-math.inf)))
+
+
+def sum_exactly(x: Array) -> Fraction:
+    """Mantissas are whole numbers: those of one exponent are summed in two halves, which cannot overflow."""
+    mantissa, exponent = np.frexp(x)
+    whole, total = np.ldexp(mantissa, 53).astype(np.int64), Fraction(0)
+    for e in np.unique(exponent).tolist():
+        some = whole[exponent == e]
+        high, low = int((some >> 26).sum()), int((some & (2**26 - 1)).sum())
+        total += Fraction((high << 26) + low) * Fraction(2) ** (e - 53)
+    return total
+
+
+def rounded(number: Fraction) -> float:
+    try:
+        return float(number)
+    except OverflowError:
+        return math.inf
 
 
 def derive_frame(weight: Array, y: Array | None) -> Frame:
     """As many bits as fit: whole weights as they are, then targets about their midrange (``y`` None for classes)."""
-    exponent = exponent_of(most_weight(weight))
-    if bool(np.all(weight == np.rint(weight))):
+    return frame_of(measure(weight, y))
+
+
+def frame_of(extent: Extent) -> Frame:
+    exponent, regression = exponent_of(extent.most_weight), extent.lowest <= extent.highest
+    if extent.whole:
         weight_bits = 0
-    elif y is None:
+    elif not regression:
         weight_bits = WEIGHT_BITS - exponent or -1  # 0 is kept for whole weights
     else:
-        rows = exponent - exponent_of(float(weight.mean()))  # bits of the total, in average weights
-        weight_bits = min(FRACTION_BITS, (SHARED_BITS - rows) // 2) - exponent_of(float(weight.mean())) or -1
-    if y is None:
+        rows = exponent - exponent_of(extent.mean_weight)  # bits of the total, in average weights
+        weight_bits = min(FRACTION_BITS, (SHARED_BITS - rows) // 2) - exponent_of(extent.mean_weight) or -1
+    if not regression:
         return Frame(weight_bits, 0)
-    offset = float(y.min()) / 2 + float(y.max()) / 2
+    offset = extent.lowest / 2 + extent.highest / 2
     room = min(WEIGHT_BITS, SHARED_BITS - exponent - weight_bits)
-    return Frame(weight_bits, room - exponent_of(farthest(y, offset)), offset)
+    return Frame(weight_bits, room - exponent_of(extent.farthest(offset)), offset)
 
 
 def check_frame(frame: Frame, weight: Array, y: Array | None) -> None:
-    """Raise a ValueError if a sum could leave an int64, or all weights round to zero; warn if targets merge."""
-    if not math.isfinite(most_weight(weight)) or exponent_of(most_weight(weight)) + frame.weight_bits > WEIGHT_BITS:
+    """As ``check_extent``; warn if targets merge."""
+    check_extent(frame, measure(weight, y))
+    if y is not None:
+        warn_of_merged_targets(frame, y)
+
+
+def check_extent(frame: Frame, extent: Extent) -> None:
+    """Raise a ValueError if a sum could leave an int64, or all weights round to zero."""
+    most = extent.most_weight
+    if not math.isfinite(most) or exponent_of(most) + frame.weight_bits > WEIGHT_BITS:
         raise ValueError(
-            f"The total of sample_weight, {most_weight(weight) / MOST_COUNTS:g} at {frame.weight_bits} fractional bits "
+            f"The total of sample_weight, {most / MOST_COUNTS:g} at {frame.weight_bits} fractional bits "
             f"is too large to be summed exactly. Divide all weights by a constant, or set a smaller fixed_point[0]."
         )
-    if not frame.weights(weight).any():
+    if not frame.weights(np.array([extent.heaviest])).any():
         raise ValueError(
             "sample_weight must have a positive total. Got weights that are all zero"
-            + ("." if not weight.any() else f" at {frame.weight_bits} fractional bits.")
+            + ("." if not extent.heaviest else f" at {frame.weight_bits} fractional bits.")
             + " Give at least one row a positive weight."
         )
-    if y is not None:
-        check_targets(frame, weight, y)
-
-
-def check_targets(frame: Frame, weight: Array, y: Array) -> None:
-    far = farthest(y, frame.target_offset)
-    target_exponent = exponent_of(far) + frame.target_bits
-    weight_exponent = exponent_of(most_weight(weight)) + frame.weight_bits
+    if extent.lowest > extent.highest:
+        return
+    far = extent.farthest(frame.target_offset)
+    target_exponent, weight_exponent = exponent_of(far) + frame.target_bits, exponent_of(most) + frame.weight_bits
     if max(target_exponent, 0) + weight_exponent > SHARED_BITS or target_exponent > WEIGHT_BITS:
         raise ValueError(
             f"Targets up to {far:g} from {frame.target_offset:g} at {frame.target_bits} fractional bits do not fit "
             f"beside the weights. Set fixed_point=None, or fewer bits."
         )
+
+
+def warn_of_merged_targets(frame: Frame, y: Array) -> None:
     before, after = len(np.unique(y)), len(np.unique(frame.targets(y)))
     if after < 0.9 * before:
         warnings.warn(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -78,12 +78,31 @@ def total_bytes(value: Any) -> int:
     return int(getattr(value, "nbytes", 0))
 
 
+class Shared:
+    """What all calls of a function have in common.
+
+    Arrays in it are memory-mapped once by joblib's processes. Its Dask backend sends what says that it is large, and is
+    the same object in every call, to each worker once.
+    """
+
+    def __init__(self, function: Callable[..., Answer], *values: Any) -> None:
+        self.function, self.values = function, values
+
+    def __sizeof__(self) -> int:
+        return object.__sizeof__(self) + total_bytes(self.values)
+
+
+def call(shared: Shared, *own: Any) -> Answer:
+    return shared.function(*shared.values, *own)
+
+
 def no_votes(forest: Forest, X: Array) -> Array:
     return np.zeros((len(X), forest.target.n_classes or 2), dtype=np.int64)
 
 
-def explore_some(forest: Forest, X: Array, columns: Array, trees: range) -> Answer:
-    """Explore some trees in this thread; eager ones are kept and not asked for a vote."""
+def explore_some(forest: Forest, X: Array, columns: Array, trees: range, queries: slice) -> Answer:
+    """Explore some trees for some rows of X in this thread; eager ones are kept and not asked for a vote."""
+    X = X[queries]
     task = new_task(forest.table, forest.target, forest.rules, X, columns, len(trees))
     votes = no_votes(forest, X)
     kept: list[Record] = []
@@ -104,7 +123,8 @@ def explore(forest: Forest, X: Array, columns: Array, n_jobs: int | None, verbos
     total = Answer(no_votes(forest, X), Costs(), [])
     with Progress(sum(len(trees) for trees, _ in calls), "trees", verbose) as progress:
         run = Parallel(n_jobs=jobs, prefer="threads", return_as="generator")
-        found = run(delayed(explore_some)(forest, X[queries], columns, trees) for trees, queries in calls)
+        shared = Shared(explore_some, forest, X, columns)
+        found = run(delayed(call)(shared, trees, queries) for trees, queries in calls)
         for (trees, queries), (votes, costs, kept) in zip(calls, found, strict=True):
             total.votes[queries] += votes
             total = Answer(total.votes, total.costs.plus(costs), total.trees + kept)
@@ -201,7 +221,8 @@ def explore_shared(forest: Forest, X: Array, own: Array, folds: Array, n_jobs: i
     ranges = [range(t, min(t + per_call, forest.n_estimators)) for t in range(0, forest.n_estimators, per_call)]
     with Progress(forest.n_estimators, "trees", verbose) as progress:
         run = Parallel(n_jobs=jobs, prefer="threads", return_as="generator")
-        answers = run(delayed(explore_some_folds)(forest, X, own, folds, trees) for trees in ranges)
+        shared = Shared(explore_some_folds, forest, X, own, folds)
+        answers = run(delayed(call)(shared, trees) for trees in ranges)
         for trees, found in zip(ranges, answers, strict=True):
             total.votes[:] += found.votes
             total = total._replace(costs=total.costs.plus(found.costs))

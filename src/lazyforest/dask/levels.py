@@ -1,0 +1,281 @@
+"""The exploration of a table in partitions, level by level, for all trees at once.
+
+    open nodes      ask       (nodes.py)    histograms, then closer looks where bounds leave a doubt
+    partitions      count     (passes.py)   rows walk to their open nodes and are added up where they lie
+    driver          choose                  the engine's own search, from sums alone
+    queries         part                    a side without a query is never opened
+
+Questions are packed into passes whose results stay within a budget of bytes. What is known after a level is the paths:
+conditions of all trees so far. They are all that is sent out, so that a lost partition is read again and counted anew.
+When the rows that open nodes still hold have become few, partitions are cut down to these.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+
+from lazyforest.dask.coding import Coding
+from lazyforest.dask.nodes import Asked, Condition, Range, Spot, Table, Told, search
+from lazyforest.dask.passes import Part, Result, Work, add, count, keep
+from lazyforest.engine.bootstrap import CHILD, mix, root_key
+from lazyforest.engine.counts import x_log2_x_table
+from lazyforest.engine.exploration import cast
+from lazyforest.engine.layout import BINS, SQUARED_ERROR, WEIGHTS, Array, Rules, frozen
+from lazyforest.engine.parts import ROWS, SIZE, TOTAL, Draw, Paths, Wanted
+
+SHRUNK = 4  # partitions are cut down again when open nodes hold so many times fewer rows
+
+
+class Forest(NamedTuple):
+    """What is predicted from a table in partitions, and by which rules."""
+
+    coding: Coding
+    rules: Rules
+    n_classes: int  # 0: regression
+    n_estimators: int
+    weights_are_sizes: bool
+    most_weight: int  # of a bootstrap
+
+
+class Executor(Protocol):
+    """Where the partitions are."""
+
+    room: int  # bytes that all partitions together may take when they are cut down
+
+    def run(self, work: Work) -> Result:
+        """The sum of a pass over all partitions."""
+
+    def keep(self, work: Work) -> None:
+        """Cut the partitions down to the rows of open nodes."""
+
+
+class Here:
+    """Partitions in this process: for tests, and to show that nothing else is needed."""
+
+    def __init__(self, parts: list[Part], raws: list[Any], room: int) -> None:
+        self.parts, self.raws, self.room = parts, raws, room
+        self.passes = 0
+
+    def run(self, work: Work) -> Result:
+        self.passes += 1
+        return add([count(p, take(x, work.keyed), work) for p, x in zip(self.parts, self.raws, strict=True)])
+
+    def keep(self, work: Work) -> None:
+        self.parts = [keep(p, take(x, work.keyed), work) for p, x in zip(self.parts, self.raws, strict=True)]
+
+
+def take(X: Any, columns: list[int]) -> Any:
+    """Some columns of a data frame or an array."""
+    return X.iloc[:, columns] if hasattr(X, "iloc") else X[:, columns]
+
+
+class Trees:
+    """The conditions known so far; grows by a level at a time."""
+
+    def __init__(self, n_trees: int) -> None:
+        self.nodes: list[list[Any]] = [[-1, 0, 0, 0, False, -1, -1] for _ in range(n_trees)]
+        self.sets: list[Array] = []
+        self.n_trees, self.members = n_trees, 0
+
+    def grow(self, at: int, condition: Condition, n_codes: int) -> int:
+        """Add a condition; returns the place of its invalid side, after which comes the valid one."""
+        child, member_at = len(self.nodes), -1
+        if condition.members is not None:
+            member_at, self.members = self.members, self.members + n_codes
+            self.sets.append(np.isin(np.arange(n_codes), condition.members))
+        of = condition
+        self.nodes[at] = [of.column, of.cut, of.border, of.key, of.missing_is_valid, member_at, child]
+        self.nodes += [[-1, 0, 0, 0, False, -1, -1] for _ in range(2)]
+        return child
+
+    def paths(self, spots: list[Spot]) -> Paths:
+        """As arrays, with some open nodes numbered."""
+        types = (np.int64, np.int64, np.int64, np.uint64, np.bool_, np.int64, np.int64)
+        columns: list[Array] = [np.array(c, dtype=t) for c, t in zip(zip(*self.nodes, strict=True), types, strict=True)]
+        column, cut, border, key, missing_is_valid, member_at, child = columns
+        members = np.concatenate([*self.sets, np.zeros(1, dtype=np.bool_)])
+        slot = np.full(len(self.nodes), -1)
+        slot[[spot.at for spot in spots]] = np.arange(len(spots))
+        root = np.arange(self.n_trees)
+        return Paths(root, column, cut, border, key, missing_is_valid, member_at, members, child, slot)
+
+    def bordered(self) -> set[int]:
+        """Columns of which some rows' keys are needed to tell their side."""
+        return {node[0] for node in self.nodes if node[0] >= 0 and node[2] > 0}
+
+
+class Exploration:
+    """One batch of queries, answered by some columns."""
+
+    def __init__(self, forest: Forest, X: Array, columns: Array, executor: Executor, budget: int) -> None:
+        coding, rules = forest.coding, forest.rules
+        wide = coding.is_category[columns] & (coding.n_codes[columns] > BINS)
+        f = frozen(x_log2_x_table(min(forest.most_weight, 2**62)))
+        self.table = Table(coding, rules, forest.n_classes, columns, columns[~wide], f)
+        self.forest, self.X, self.executor, self.budget = forest, X, executor, budget
+        self.trees, self.compact = Trees(forest.n_estimators), False
+        self.votes = np.zeros((len(X), forest.n_classes or 2), dtype=np.int64)
+        self.dtype = WEIGHTS[0] if forest.n_classes and forest.most_weight < 2**32 else WEIGHTS[1]
+        self.inexact = [j for j in columns.tolist() if not coding.exact[j]]
+
+    def explore(self) -> Array:
+        """The votes of all trees."""
+        spots = self.plant()
+        held = np.inf
+        while spots:
+            spots = [spot for spot in spots if not self.retire(spot)]
+            rows = sum(spot.rows for spot in spots)
+            row_bytes = sum(8 * (j in self.inexact) + 4 for j in self.table.columns.tolist()) + 24
+            if spots and rows * SHRUNK < held and rows * row_bytes <= self.executor.room:
+                self.executor.keep(self.work(spots, [Asked(False, [])] * len(spots), self.inexact))
+                self.compact, held = bool(self.inexact), rows
+            found = self.converse(spots)
+            spots = [
+                child for spot, condition in zip(spots, found, strict=True) for child in self.part(spot, condition)
+            ]
+        return self.votes
+
+    def plant(self) -> list[Spot]:
+        """The roots, after a first pass that sums up every bag."""
+        seed, queries, nothing = self.forest.rules.seed, np.arange(len(self.X)), np.zeros(0)
+        spots = [
+            Spot(tree, tree, 0, np.uint64(root_key(seed, tree)), queries, nothing, 0.0)
+            for tree in range(self.forest.n_estimators)
+        ]
+        work = self.work(spots, [Asked(False, [])] * len(spots), [])
+        tally = self.executor.run(work).tally
+        return [spot._replace(total=row[TOTAL:], rows=float(row[ROWS])) for spot, row in zip(spots, tally, strict=True)]
+
+    def retire(self, spot: Spot) -> bool:
+        """Let a node vote if it is known to be a leaf."""
+        rules, total = self.forest.rules, spot.total
+        weight = int(total[0] if rules.criterion == SQUARED_ERROR else total.sum())
+        pure = rules.criterion != SQUARED_ERROR and np.count_nonzero(total) < 2
+        small = self.forest.weights_are_sizes and weight < rules.min_samples_split
+        leaf = weight == 0 or spot.depth >= rules.max_depth or pure or small
+        if leaf:
+            self.vote(spot)
+        return bool(leaf)
+
+    def vote(self, spot: Spot) -> None:
+        vote = np.zeros(self.votes.shape[1], dtype=np.int64)
+        cast(np.ascontiguousarray(spot.total), self.forest.rules, vote)
+        self.votes[spot.queries] += vote
+
+    def part(self, spot: Spot, condition: Condition | None) -> Iterator[Spot]:
+        """The sides that queries go to; a leaf votes and has none."""
+        if condition is None:
+            self.vote(spot)
+            return
+        j = condition.column
+        x = self.X[spot.queries, j]
+        valid = np.isin(x, condition.members) if condition.members is not None else x >= condition.threshold
+        valid = np.where(np.isnan(x), condition.missing_is_valid, valid)
+        child = self.trees.grow(spot.at, condition, int(self.forest.coding.n_codes[j]))
+        regression = self.forest.rules.criterion == SQUARED_ERROR
+        for side, total in enumerate((condition.left, spot.total - condition.left)):
+            queries = spot.queries[valid == side]
+            if len(queries):
+                share = total[0] / spot.total[0] if regression else total.sum() / spot.total.sum()
+                key = np.uint64(mix(spot.key, CHILD + np.uint64(side)))
+                yield Spot(spot.tree, child + side, spot.depth + 1, key, queries, total, spot.rows * float(share))
+
+    def converse(self, spots: list[Spot]) -> list[Condition | None]:
+        """The best conditions of a level: ask what nodes want to know, tell them, until none has a question left."""
+        found: list[Condition | None] = [None] * len(spots)
+        talks = {k: search(self.table, spot) for k, spot in enumerate(spots)}
+        asked: dict[int, Asked] = {k: next(talk) for k, talk in talks.items()}
+        while asked:
+            further: dict[int, Asked] = {}
+            for some in self.pack(asked):
+                here = [spots[k] for k in some]
+                keyed = {r.column for k in some for r in asked[k].ranges if r.by_key} | self.trees.bordered()
+                result = self.executor.run(
+                    self.work(here, [asked[k] for k in some], self.inexact if self.compact else sorted(keyed))
+                )
+                for k, told in zip(some, answers([asked[k] for k in some], result), strict=True):
+                    try:
+                        further[k] = talks[k].send(told)
+                    except StopIteration as end:
+                        found[k] = end.value
+            asked = further
+        return found
+
+    def pack(self, asked: dict[int, Asked]) -> Iterator[list[int]]:
+        """Nodes whose answers together stay within the budget; at least one."""
+        some: list[int] = []
+        size = 0.0
+        statistics = self.forest.n_classes or 3
+        histogram = len(self.table.counted) * BINS * statistics * np.dtype(self.dtype).itemsize
+        for k, one in asked.items():
+            more = one.histograms * histogram + sum(r.entries for r in one.ranges) * (16 + 8 * statistics)
+            if some and size + more > self.budget:
+                yield some
+                some, size = [], 0.0
+            some.append(k)
+            size += more
+        yield some
+
+    def work(self, spots: list[Spot], asked: list[Asked], keyed: list[int]) -> Work:
+        """The pass that answers some questions."""
+        forest, coding = self.forest, self.forest.coding
+        dense = np.cumsum([one.histograms for one in asked]) - 1
+        dense = np.where([one.histograms for one in asked], dense, -1)
+        regression = forest.rules.criterion == SQUARED_ERROR
+        centre = [int(s.total[1]) // int(s.total[0]) if regression and len(s.total) else 0 for s in spots]
+        place = np.full(len(coding.columns), -1)
+        place[keyed] = np.arange(len(keyed))
+        groups, columns, by_key, first = [0], [], [], []
+        ranges: list[Range] = []
+        for one in asked:
+            last = None
+            for r in ordered(one):
+                if (r.column, r.by_key) != last:
+                    columns.append(r.column)
+                    by_key.append(r.by_key)
+                    first.append(len(ranges))
+                last = r.column, r.by_key
+                ranges.append(r)
+            groups.append(len(columns))
+        wanted = Wanted(
+            dense,
+            np.array(centre, dtype=np.int64),
+            self.table.counted,
+            coding.shift,
+            place,
+            np.array(groups),
+            np.array(columns, dtype=np.int64),
+            np.array(by_key, dtype=np.bool_),
+            np.array(first, dtype=np.int64),
+            np.array([*first[1:], len(ranges)][: len(first)], dtype=np.int64),
+            np.array([r.lowest for r in ranges], dtype=np.uint64),
+            np.array([r.highest for r in ranges], dtype=np.uint64),
+            np.array([r.width for r in ranges], dtype=np.uint64),
+        )
+        draw = Draw(forest.rules.seed, forest.rules.bootstrap, forest.rules.criterion, forest.weights_are_sizes)
+        statistics, tallied = forest.n_classes or 3, TOTAL + (forest.n_classes or 2)
+        histograms = sum(one.histograms for one in asked)
+        return Work(self.trees.paths(spots), wanted, draw, histograms, statistics, tallied, self.dtype, list(keyed))
+
+
+def ordered(asked: Asked) -> list[Range]:
+    """The ranges of a node as a pass takes them: column by column, ascending."""
+    return sorted(asked.ranges, key=lambda r: (r.column, r.by_key, r.lowest))
+
+
+def answers(asked: list[Asked], result: Result) -> Iterator[Told]:
+    """What each node is told, its ranges in the order in which it asked for them."""
+    n_ranges = sum(len(one.ranges) for one in asked)
+    bounds = np.searchsorted(result.range, np.arange(n_ranges + 1))
+    at = dense = 0
+    for k, one in enumerate(asked):
+        place = {r[:4]: at + i for i, r in enumerate(ordered(one))}
+        spans = [slice(bounds[place[r[:4]]], bounds[place[r[:4]] + 1]) for r in one.ranges]
+        at += len(one.ranges)
+        entries = [(result.step[span], result.held[span]) for span in spans]
+        histograms = result.histograms[dense] if one.histograms else result.histograms[:0]
+        dense += one.histograms
+        yield Told(int(result.tally[k, ROWS]), int(result.tally[k, SIZE]), histograms, entries)
