@@ -91,6 +91,12 @@ def watched() -> Iterator[Watch]:
     watch.join()
 
 
+def cpu_seconds() -> float:
+    """Of this process and its children, user and system."""
+    me = psutil.Process()
+    return sum(sum(process.cpu_times()[:2]) for process in [me, *me.children(recursive=True)])
+
+
 def bytes_on_loopback() -> int:
     return sum(n.bytes_sent for name, n in psutil.net_io_counters(pernic=True).items() if name.startswith("lo"))
 
@@ -114,18 +120,19 @@ def measure(folder: Path, asked: argparse.Namespace, rows: int) -> dict[str, Any
         Client(cluster),
     ):
         table = dd.read_parquet(files, split_row_groups=False, aggregate_files=False)
-        sent, start = bytes_on_loopback(), time.perf_counter()
+        sent, start, cpu = bytes_on_loopback(), time.perf_counter(), cpu_seconds()
         forest = DaskLazyForestClassifier(asked.trees, random_state=0)
         forest.fit(table.drop(columns="label"), table["label"])
         fitted, sent_by_fit = time.perf_counter(), bytes_on_loopback()
         proba = forest.predict_proba(queries)
-        done, sent_by_all = time.perf_counter(), bytes_on_loopback()
+        done, sent_by_all, cpu = time.perf_counter(), bytes_on_loopback(), cpu_seconds() - cpu
     Cluster.run = run  # type: ignore[method-assign]
     assert proba.shape == (asked.queries, 2)
     result = {
         "rows": rows,
         "fit_seconds": round(fitted - start, 1),
         "predict_seconds": round(done - fitted, 1),
+        "cpu_seconds": round(cpu, 1),
         "passes": len(passes),
         "fit_mb_sent": round((sent_by_fit - sent) / 1e6),
         "predict_mb_sent": round((sent_by_all - sent_by_fit) / 1e6),
@@ -143,10 +150,11 @@ def measure_growth(asked: argparse.Namespace) -> dict[str, Any]:
         runs = [measure(folder, asked, rows) for rows in (asked.rows // 2, asked.rows)]
     seconds = [run["fit_seconds"] + run["predict_seconds"] for run in runs]
     growth = seconds[1] / seconds[0]
-    print(f"twice the rows, {growth:.2f} times the time; most memory {runs[1]['most_gb']} GB")
+    cpu_growth = runs[1]["cpu_seconds"] / runs[0]["cpu_seconds"]
+    print(f"twice the rows, {growth:.2f} times the time, {cpu_growth:.2f} times the CPU time")
     assert runs[1]["most_gb"] * 1e9 < MOST_BYTES
     assert growth <= MOST_GROWTH
-    return {"runs": runs, "growth": round(growth, 2)}
+    return {"runs": runs, "growth": round(growth, 2), "cpu_growth": round(cpu_growth, 2)}
 
 
 def compare(asked: argparse.Namespace) -> dict[str, Any]:

@@ -59,6 +59,7 @@ class Coding(NamedTuple):
     columns: list[Column]
     values: list[Array]  # per column of numbers: the number of each code, where that is exact
     edges: list[Array]  # per column of numbers: code c is at least edges[c - 2] and below edges[c - 1]
+    edge_keys: list[Array]  # the same as keys
     exact: Array  # (columns,) bool: does a code tell the value?
     n_codes: Array  # (columns,) int64, with that of missing values
     shift: Array  # (columns,) uint64: 2 ** shift codes share a coarse bin
@@ -113,7 +114,9 @@ def agree(seen: list[Seen]) -> Coding:
         n_codes.append(len(cuts.values) + 1)
     count = np.array(n_codes, dtype=np.int64)
     shift = [max(0, int(-(-(n - 1) // (BINS - 1)) - 1).bit_length()) for n in n_codes]
-    return Coding(columns, values, edges, np.array(exact), count, np.array(shift, dtype=np.uint64))
+    return Coding(
+        columns, values, edges, [keys_of(e) for e in edges], np.array(exact), count, np.array(shift, dtype=np.uint64)
+    )
 
 
 def code_columns(columns: list[Raw], coding: Coding, n: int) -> Array:
@@ -153,9 +156,9 @@ def number_of(key: Any) -> float:
 
 def key_range(coding: Coding, j: int, low: int, high: int) -> tuple[int, int]:
     """The keys of the codes ``low`` to ``high``, both included."""
-    edges = coding.edges[j]
-    lowest = int(keys_of(edges[low - 2 : low - 1])[0]) if low > 1 else 1
-    highest = int(keys_of(edges[high - 1 : high])[0]) - 1 if high <= len(edges) else 2**64 - 1
+    edges = coding.edge_keys[j]
+    lowest = int(edges[low - 2]) if low > 1 else 1
+    highest = int(edges[high - 1]) - 1 if high <= len(edges) else 2**64 - 1
     return lowest, highest
 
 

@@ -5,20 +5,20 @@
     driver          choose                  the engine's own search, from sums alone
     queries         part                    a side without a query is never opened
 
-Questions are packed into passes whose results stay within a budget of bytes. What is known after a level is the paths:
+Questions are packed into passes whose results stay within a budget of bytes. What is known after a pass is the paths:
 conditions of all trees so far. They are all that is sent out, so that a lost partition is read again and counted anew.
 When the rows that open nodes still hold have become few, partitions are cut down to these.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
 from lazyforest.dask.coding import Coding
-from lazyforest.dask.nodes import Asked, Condition, Range, Spot, Table, Told, search
+from lazyforest.dask.nodes import Asked, Condition, Range, Search, Spot, Table, Told, search
 from lazyforest.dask.passes import Part, Result, Work, add, count, keep
 from lazyforest.engine.bootstrap import CHILD, mix, root_key
 from lazyforest.engine.counts import x_log2_x_table
@@ -72,8 +72,16 @@ def take(X: Any, columns: list[int]) -> Any:
     return X.iloc[:, columns] if hasattr(X, "iloc") else X[:, columns]
 
 
+class OpenNode(NamedTuple):
+    """A node, the search for its condition, and what that asks."""
+
+    spot: Spot
+    talk: Search
+    asked: Asked
+
+
 class Trees:
-    """The conditions known so far; grows by a level at a time."""
+    """The conditions known so far."""
 
     def __init__(self, n_trees: int) -> None:
         self.nodes: list[list[Any]] = [[-1, 0, 0, 0, False, -1, -1] for _ in range(n_trees)]
@@ -116,27 +124,52 @@ class Exploration:
         f = frozen(x_log2_x_table(min(forest.most_weight, 2**62)))
         self.table = Table(coding, rules, forest.n_classes, columns, columns[~wide], f)
         self.forest, self.X, self.executor, self.budget = forest, X, executor, budget
-        self.trees, self.compact = Trees(forest.n_estimators), False
+        self.trees, self.compact, self.held = Trees(forest.n_estimators), False, np.inf
         self.votes = np.zeros((len(X), forest.n_classes or 2), dtype=np.int64)
         self.dtype = WEIGHTS[0] if forest.n_classes and forest.most_weight < 2**32 else WEIGHTS[1]
         self.inexact = [j for j in columns.tolist() if not coding.exact[j]]
 
     def explore(self) -> Array:
-        """The votes of all trees."""
-        spots = self.plant()
-        held = np.inf
-        while spots:
-            spots = [spot for spot in spots if not self.retire(spot)]
-            rows = sum(spot.rows for spot in spots)
-            row_bytes = sum(8 * (j in self.inexact) + 4 for j in self.table.columns.tolist()) + 24
-            if spots and rows * SHRUNK < held and rows * row_bytes <= self.executor.room:
-                self.executor.keep(self.work(spots, [Asked(False, [])] * len(spots), self.inexact))
-                self.compact, held = bool(self.inexact), rows
-            found = self.converse(spots)
-            spots = [
-                child for spot, condition in zip(spots, found, strict=True) for child in self.part(spot, condition)
-            ]
+        """The votes of all trees. A node that knows its condition goes on to its children in the next pass, whatever
+        other nodes still ask.
+        """
+        open_nodes = self.open(self.plant())
+        while open_nodes:
+            self.shrink([node.spot for node in open_nodes])
+            further: list[OpenNode] = []
+            for some in self.pack(open_nodes):
+                asked = [node.asked for node in some]
+                result = self.executor.run(self.work([node.spot for node in some], asked, self.keyed(asked)))
+                for node, told in zip(some, answers(asked, result), strict=True):
+                    try:
+                        further.append(node._replace(asked=node.talk.send(told)))
+                    except StopIteration as end:
+                        further += self.open(self.part(node.spot, end.value))
+            open_nodes = further
         return self.votes
+
+    def open(self, spots: Iterable[Spot]) -> list[OpenNode]:
+        """Nodes with their first questions; those known to be leaves vote instead."""
+        found = []
+        for spot in spots:
+            if not self.retire(spot):
+                talk = search(self.table, spot)
+                found.append(OpenNode(spot, talk, next(talk)))
+        return found
+
+    def shrink(self, spots: list[Spot]) -> None:
+        """Cut partitions down if open nodes hold few of their rows, and many fewer than when this was last done."""
+        rows = sum(spot.rows for spot in spots)
+        row_bytes = sum(8 * (j in self.inexact) + 4 for j in self.table.columns.tolist()) + 24
+        if rows * SHRUNK < self.held and rows * row_bytes <= self.executor.room:
+            self.executor.keep(self.work(spots, [Asked(False, [])] * len(spots), self.inexact))
+            self.compact, self.held = bool(self.inexact), rows
+
+    def keyed(self, asked: list[Asked]) -> list[int]:
+        """The columns whose keys are needed, or are there."""
+        if self.compact:
+            return self.inexact
+        return sorted({r.column for one in asked for r in one.ranges if r.by_key} | self.trees.bordered())
 
     def plant(self) -> list[Spot]:
         """The roots, after a first pass that sums up every bag."""
@@ -183,39 +216,19 @@ class Exploration:
                 key = np.uint64(mix(spot.key, CHILD + np.uint64(side)))
                 yield Spot(spot.tree, child + side, spot.depth + 1, key, queries, total, spot.rows * float(share))
 
-    def converse(self, spots: list[Spot]) -> list[Condition | None]:
-        """The best conditions of a level: ask what nodes want to know, tell them, until none has a question left."""
-        found: list[Condition | None] = [None] * len(spots)
-        talks = {k: search(self.table, spot) for k, spot in enumerate(spots)}
-        asked: dict[int, Asked] = {k: next(talk) for k, talk in talks.items()}
-        while asked:
-            further: dict[int, Asked] = {}
-            for some in self.pack(asked):
-                here = [spots[k] for k in some]
-                keyed = {r.column for k in some for r in asked[k].ranges if r.by_key} | self.trees.bordered()
-                result = self.executor.run(
-                    self.work(here, [asked[k] for k in some], self.inexact if self.compact else sorted(keyed))
-                )
-                for k, told in zip(some, answers([asked[k] for k in some], result), strict=True):
-                    try:
-                        further[k] = talks[k].send(told)
-                    except StopIteration as end:
-                        found[k] = end.value
-            asked = further
-        return found
-
-    def pack(self, asked: dict[int, Asked]) -> Iterator[list[int]]:
+    def pack(self, open_nodes: list[OpenNode]) -> Iterator[list[OpenNode]]:
         """Nodes whose answers together stay within the budget; at least one."""
-        some: list[int] = []
+        some: list[OpenNode] = []
         size = 0.0
         statistics = self.forest.n_classes or 3
         histogram = len(self.table.counted) * BINS * statistics * np.dtype(self.dtype).itemsize
-        for k, one in asked.items():
-            more = one.histograms * histogram + sum(r.entries for r in one.ranges) * (16 + 8 * statistics)
+        for node in open_nodes:
+            entries = sum(r.entries for r in node.asked.ranges)
+            more = node.asked.histograms * histogram + entries * (16 + 8 * statistics)
             if some and size + more > self.budget:
                 yield some
                 some, size = [], 0.0
-            some.append(k)
+            some.append(node)
             size += more
         yield some
 
