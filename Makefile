@@ -31,8 +31,9 @@ lint: $(READY)
 	$(PYTHON) -m ruff format --check .
 	$(PYTHON) -m mypy
 
-# A file stays with one worker: tests of a file share what numba compiles.
+# A file stays with one worker: tests of a file share what numba compiles beyond the large kernels.
 test: lint
+	$(PYTHON) -m tests.kernels
 	$(PYTHON) -m pytest -n 2 --dist loadfile
 
 paper: $(READY)

@@ -1,0 +1,69 @@
+"""Compile every version of the two large kernels that the tests use, each once, before the tests start.
+
+A version belongs to the types of codes, targets and weights. Without this, both workers of the tests compile the same
+ones side by side: half of the time of the tests. ``make test`` runs it; without it they pass too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from concurrent.futures import ProcessPoolExecutor
+from multiprocessing import get_context
+
+import numpy as np
+
+from lazyforest import LazyForestClassifier, LazyForestRegressor, leave_one_out
+
+ROWS = 12
+X, Y = np.arange(2.0 * ROWS).reshape(ROWS, 2), np.arange(ROWS) % 2
+HALVES = np.where(np.arange(ROWS) < 5, 0.5, 1.5)
+MANY = np.arange(70_000.0)[:, None]  # more values than two bytes tell apart
+
+
+def leave_out_classes() -> None:
+    leave_one_out(LazyForestClassifier(1), X, Y)
+
+
+def leave_out_weighted() -> None:
+    leave_one_out(LazyForestClassifier(1), X, Y, sample_weight=HALVES)
+
+
+def leave_out_numbers() -> None:
+    leave_one_out(LazyForestRegressor(1), X, X[:, 0], method="predict")
+
+
+def classes() -> None:
+    LazyForestClassifier(1).fit(X, Y).predict(X)
+
+
+def weighted() -> None:
+    LazyForestClassifier(1).fit(X, Y, sample_weight=HALVES).predict(X)
+
+
+def numbers() -> None:
+    LazyForestRegressor(1).fit(X, X[:, 0]).predict(X)
+
+
+def many_values() -> None:
+    LazyForestClassifier(1).fit(MANY, np.arange(len(MANY)) % 2).predict(MANY[:1])
+
+
+LONGEST_FIRST: list[Callable[[], None]] = [
+    leave_out_classes,
+    leave_out_weighted,
+    leave_out_numbers,
+    classes,
+    weighted,
+    numbers,
+    many_values,
+]
+
+
+def main() -> None:
+    with ProcessPoolExecutor(2, mp_context=get_context("spawn")) as pool:
+        for done in [pool.submit(job) for job in LONGEST_FIRST]:
+            done.result()
+
+
+if __name__ == "__main__":
+    main()
