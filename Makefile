@@ -34,7 +34,7 @@ lint: $(READY)
 # A file stays with one worker: tests of a file share what numba compiles beyond the large kernels.
 test: lint
 	$(PYTHON) -m tests.kernels
-	$(PYTHON) -m pytest -n 2 --dist loadfile
+	$(PYTHON) -m pytest -n 2 --dist loadfile --no-loadscope-reorder
 
 paper: $(READY)
 	$(PYTHON) -m lazyforest paper

@@ -22,6 +22,11 @@ def pytest_configure(config):
         config.addinivalue_line("filterwarnings", "ignore:overflow encountered:RuntimeWarning")
 
 
+def pytest_collection_modifyitems(items):
+    """The file of the longest tests first: at the end, one worker would wait for the other."""
+    items.sort(key=lambda item: item.path.name != "test_without_jit.py")
+
+
 @cache
 def load(name):
     table = pandas.read_csv(DATASETS / f"{name}.csv.gz")

@@ -66,6 +66,7 @@ from lazyforest.engine.layout import (
     STACK_WORDS,
     Array,
     entry,
+    frozen,
     inlined,
     jit,
 )
@@ -511,7 +512,7 @@ def explore_without(task: Task, folds: Array, own: Array, trees: range, votes: A
     bag = task.bag._replace(rows=buffers.rows)
     record = new_record(task.bag.vote.size)
     table, target, rules, X, search, small = task[:6]
-    transposed = np.ascontiguousarray(X.T)
+    transposed = frozen(np.ascontiguousarray(X.T))  # of one column it is a view of X, which is read-only
     for tree in trees:
         while True:
             costs, before = task.bag.costs.copy(), votes.copy()
