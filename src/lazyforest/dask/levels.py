@@ -100,13 +100,14 @@ class Trees:
         return child
 
     def paths(self, spots: list[Spot]) -> Paths:
-        """As arrays, with some open nodes numbered."""
+        """As arrays, with some open nodes numbered. Where none of these is below, the walk may end."""
         types = (np.int64, np.int64, np.int64, np.uint64, np.bool_, np.int64, np.int64)
         columns: list[Array] = [np.array(c, dtype=t) for c, t in zip(zip(*self.nodes, strict=True), types, strict=True)]
         column, cut, border, key, missing_is_valid, member_at, child = columns
         members = np.concatenate([*self.sets, np.zeros(1, dtype=np.bool_)])
         slot = np.full(len(self.nodes), -1)
         slot[[spot.at for spot in spots]] = np.arange(len(spots))
+        column = np.where(leading_to(slot, child), column, -1)
         root = np.arange(self.n_trees)
         return Paths(root, column, cut, border, key, missing_is_valid, member_at, members, child, slot)
 
@@ -272,6 +273,15 @@ class Exploration:
         statistics, tallied = forest.n_classes or 3, TOTAL + (forest.n_classes or 2)
         histograms = sum(one.histograms for one in asked)
         return Work(self.trees.paths(spots), wanted, draw, histograms, statistics, tallied, self.dtype, list(keyed))
+
+
+def leading_to(slot: Array, child: Array) -> Array:
+    """Which nodes have a numbered one below them; children come after their parents."""
+    leads = (slot >= 0).tolist()
+    for at, below in reversed(list(enumerate(child.tolist()))):
+        if below >= 0:
+            leads[at] = leads[below] or leads[below + 1]
+    return np.array(leads, dtype=np.bool_)
 
 
 def ordered(asked: Asked) -> list[Range]:

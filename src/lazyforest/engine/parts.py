@@ -32,7 +32,7 @@ class Paths(NamedTuple):
     """The conditions known so far, of all trees. A node's invalid side is at ``child``, its valid side follows."""
 
     root: Array  # (trees,) int64
-    column: Array  # (nodes,) int64; -1: nothing is known below
+    column: Array  # (nodes,) int64; -1: nothing is known below, or nothing is asked
     cut: Array  # (nodes,) int64: the lowest valid code
     border: Array  # (nodes,) int64: the one code that has rows of both sides, whose keys tell; 0: none
     key: Array  # (nodes,) uint64: the lowest valid key of the border
@@ -114,6 +114,10 @@ def count_rows(
     """
     regression, room, used = draw.criterion == SQUARED_ERROR, out.range.size - wanted.shift.size, 0
     while state[TREE] < paths.root.size:
+        root = paths.root[state[TREE]]
+        if paths.column[root] < 0 and paths.slot[root] < 0:  # nothing is asked of this tree
+            state[TREE] += 1
+            continue
         draw_counts(draw.seed, state[TREE], draw.bootstrap, rows.row_ids, counts)
         for r in range(state[ROW_AT], rows.y.size):
             if used > room:
@@ -122,7 +126,7 @@ def count_rows(
             w = weigh(rows.weight, r, counts[r])
             if w == 0:
                 continue
-            slot = paths.slot[descend(rows, paths, wanted.place, r, paths.root[state[TREE]])]
+            slot = paths.slot[descend(rows, paths, wanted.place, r, root)]
             if slot < 0:
                 continue
             what = w * (np.int64(rows.y[r]) - wanted.centre[slot]) if regression else np.int64(rows.y[r])
