@@ -19,6 +19,7 @@ from lazyforest.engine.partition import midpoint
 from lazyforest.engine.two import SLACK, WIDTH, score_two
 
 MOST = 16384  # candidates
+PLAIN = 4096  # at a node that weighs no more, convexity is far above the rounding of a score
 COUNT, USABLE, LONE = range(3)
 
 
@@ -196,7 +197,11 @@ def add_candidate(
 def list_candidates(
     codes: Any, small: Any, words: Any, n: Any, total_a: Any, total_b: Any, f: Any, found: Any, j: Any
 ) -> None:
-    """The candidates of a column, along its sorted list."""
+    """The candidates of a column, along its sorted list.
+
+    Between values that are all of one class the score is convex, so no cut there is best, whichever row leaves.
+    """
+    mixed = total_a + total_b > PLAIN
     first, row, weight, y = 0, small.row, small.weight, small.y
     missing_a, missing_b = np.int64(0), np.int64(0)
     while first < n and (words[first] >> SHIFT) == 0:
@@ -207,7 +212,7 @@ def list_candidates(
     found.missing[j] = missing_a + missing_b
     for variant in range(1 if first == 0 else 2):
         a, b = (missing_a, missing_b) if variant == 0 else (np.int64(0), np.int64(0))
-        lower, lower_weight, start = np.int64(0), np.int64(0), first
+        start, last_a, last_b = first, np.int64(1), np.int64(1)
         while start < n:
             stop, here_a, here_b = start, np.int64(0), np.int64(0)
             while stop < n and (words[stop] >> SHIFT) == (words[start] >> SHIFT):
@@ -215,12 +220,15 @@ def list_candidates(
                 here_a += np.int64(weight[local]) * (1 - np.int64(y[local]))
                 here_b += np.int64(weight[local]) * np.int64(y[local])
                 stop += 1
-            cut = np.int64(codes[row[words[start] & LOCAL]])
-            if a + b > 0:
+            if a + b > 0 and (mixed or (last_a + here_a > 0 and last_b + here_b > 0)):
+                cut = np.int64(codes[row[words[start] & LOCAL]])
                 score = score_two(np.uint64(a), np.uint64(b), np.uint64(total_a), np.uint64(total_b), f)
                 if may_matter(score, a, a, b, b, total_a, total_b, found.least, found.heaviest, f):
+                    lower, lower_weight = np.int64(0), np.int64(0)
+                    if start > first:
+                        lower, lower_weight = np.int64(codes[row[words[start - 1] & LOCAL]]), last_a + last_b
                     add_candidate(found, j, variant, lower, lower_weight, cut, here_a + here_b, a, b)
-            a, b, lower, lower_weight, start = a + here_a, b + here_b, cut, here_a + here_b, stop
+            a, b, last_a, last_b, start = a + here_a, b + here_b, here_a, here_b, stop
 
 
 @jit
@@ -371,6 +379,10 @@ def best_candidate(found: Any, kind: Any, codes: Any, r: Any) -> Any:
         if code == 0:
             middle = last if found.variant[i] == 1 else first
         else:
+            if code < cuts[i]:
+                end = first
+            elif code >= cuts[relevant[last - 1]]:  # like most rows
+                middle = last
             while middle < end:
                 half = (middle + end) >> 1
                 if cuts[relevant[half]] <= code:

@@ -38,6 +38,7 @@ from lazyforest.engine.groups import (
     LO,
     MANY,
     MISSING,
+    NOT_DRAWN,
     PARTING,
     PRESENT,
     Q_HI,
@@ -48,12 +49,15 @@ from lazyforest.engine.groups import (
     SIZE,
     SOME,
     TOP,
+    UNKIND,
     VISIT,
     Folds,
     holds,
+    is_here,
     is_valid_query,
     is_valid_row,
     join,
+    kind_of,
     new_folds,
     note,
 )
@@ -88,11 +92,10 @@ def push_group(folds: Any, top: Any, lo: Any, hi: Any, q_lo: Any, q_hi: Any, dep
 
 
 @inlined
-def count_folds(folds: Any, lo: Any, hi: Any, y: Any, weight: Any, counts: Any, multiplicity: Any, classes: Any) -> Any:
+def count_folds(target: Any, search: Any, bag: Any, folds: Any, lo: Any, hi: Any) -> Any:
     """The rows of each fold at the node into its cell; returns the most rows and the largest size that a fold has."""
-    rows, fold, cells = folds.rows, folds.fold, folds.cells
-    first = y[rows[lo]]
-    most, largest = np.int64(0), np.int64(0)
+    rows, fold, cells, y, weight, counts = folds.rows, folds.fold, folds.cells, target.y, search.weight, bag.counts
+    most, largest, multiplicity, classes = np.int64(0), np.int64(0), target.multiplicity, target.n_classes > 0
     for i in range(lo, hi):
         r = rows[i]
         f = fold[r]
@@ -101,7 +104,7 @@ def count_folds(folds: Any, lo: Any, hi: Any, y: Any, weight: Any, counts: Any, 
             cell[PRESENT] += 1
             cell[SIZE] += np.int64(counts[r]) * multiplicity[r]
             cell[SOME] = r
-            cell[ALIKE] += y[r] == first
+            cell[ALIKE] += y[r] == y[rows[lo]]
             if classes:
                 cell[HELD + np.int64(y[r])] += w
             else:
@@ -115,20 +118,51 @@ def count_folds(folds: Any, lo: Any, hi: Any, y: Any, weight: Any, counts: Any, 
 def forget_folds(folds: Any, lo: Any, hi: Any) -> None:
     rows, fold, cells = folds.rows, folds.fold, folds.cells
     for i in range(lo, hi):
-        f = fold[rows[i]]
+        if fold[rows[i]] >= 0:
+            forget(cells[fold[rows[i]]])
+
+
+@jit
+def forget(cell: Any) -> None:
+    cell[PRESENT] = cell[SIZE] = cell[ALIKE] = 0
+    for c in range(HELD, cell.size):
+        cell[c] = 0
+
+
+@inlined
+def keep_lone_rows(target: Any, search: Any, bag: Any, folds: Any, n: Any) -> Any:
+    """The cells of folds of one row, which stay the same throughout a tree; returns the largest size of a row."""
+    cells, kind, row = folds.cells, folds.kind, folds.row
+    for f in range(cells.shape[0]):
+        forget(cells[f])
+        kind[f] = NOT_DRAWN
+    _, largest = count_folds(target, search, bag, folds, np.int64(0), n)
+    for i in range(n):
+        f = folds.fold[folds.rows[i]]
         if f >= 0:
-            cell = cells[f]
-            cell[PRESENT] = cell[SIZE] = cell[ALIKE] = 0
-            for c in range(HELD, cell.size):
-                cell[c] = 0
+            kind[f] = kind_of(cells[f]) if target.n_classes == 2 else np.int64(UNKIND)
+            row[f] = folds.rows[i]
+    return largest
+
+
+@inlined
+def see_rows(folds: Any, lo: Any, hi: Any) -> None:
+    """Note which rows are at the node: all that changes about folds of one row."""
+    rows, seen, visit = folds.rows, folds.seen, np.uint32(folds.place[VISIT])
+    for i in range(lo, hi):
+        seen[rows[i]] = visit
 
 
 @inlined
 def is_pure_without(folds: Any, f: Any, lo: Any, hi: Any, y: Any, alike: Any) -> Any:
     """Do all rows but those of a fold have the same target? ``alike`` rows have that of the first."""
     rows, fold, cell = folds.rows, folds.fold, folds.cells[f]
-    like_first = alike - cell[ALIKE]
-    others = (hi - lo - alike) - (cell[PRESENT] - cell[ALIKE])
+    own, own_alike = cell[PRESENT], cell[ALIKE]
+    if not is_here(folds, f):
+        own, own_alike = np.int64(0), np.int64(0)
+    elif folds.lone:
+        own_alike = np.int64(y[cell[SOME]] == y[rows[lo]])
+    like_first, others = alike - own_alike, (hi - lo - alike) - (own - own_alike)
     if like_first > 0 or others == 0:
         return others == 0
     first = -1
@@ -155,7 +189,8 @@ def retire(
     for i in range(frame[Q_LO], frame[Q_HI]):
         q = queries[i]
         f = folds.own[q]
-        if deep or size - folds.cells[f, SIZE] < rules.min_samples_split or is_pure_without(folds, f, lo, hi, y, alike):
+        own = folds.cells[f, SIZE] if is_here(folds, f) else np.int64(0)
+        if deep or size - own < rules.min_samples_split or is_pure_without(folds, f, lo, hi, y, alike):
             vote_without(folds, f, rules, bag.vote, votes, q)
         else:
             queries[kept] = q
@@ -165,8 +200,10 @@ def retire(
 
 @inlined
 def vote_without(folds: Any, f: Any, rules: Any, vote: Any, votes: Any, q: Any) -> None:
-    for c in range(folds.rest.size):
-        folds.rest[c] = folds.total[c] - folds.cells[f, HELD + c]
+    copy(folds.total, folds.rest, folds.rest.size)
+    if is_here(folds, f):
+        for c in range(folds.rest.size):
+            folds.rest[c] -= folds.cells[f, HELD + c]
     cast(folds.rest, rules, vote)
     for c in range(vote.size):
         votes[q, c] += vote[c]
@@ -249,7 +286,6 @@ def choose_for_all(
 ) -> Any:
     """Every query gets the condition of its fold, or votes if there is none; returns where the others end."""
     lo, hi, queries, own, cells, apply = frame[LO], frame[HI], bag.queries, folds.own, folds.cells, folds.apply
-    folds.place[VISIT] += 1
     visit, common = folds.place[VISIT], cells.shape[0] - 1
     shared = decide(table, target, rules, search, bag, folds, folds.small, common, lo, hi, key)
     fast = prepare(table, target, rules, search, folds, queries, frame, shared)
@@ -257,15 +293,17 @@ def choose_for_all(
     for i in range(frame[Q_LO], frame[Q_HI]):
         q = queries[i]
         f = own[q]
-        cell = cells[f]
-        if cell[ASKED] != visit:
-            cell[ASKED] = visit
-            scanned += hi - lo - cell[PRESENT]
-        if cell[PRESENT] == 0:
+        here = is_here(folds, f)
+        if folds.lone:
+            scanned += hi - lo - here
+        elif cells[f, ASKED] != visit:
+            cells[f, ASKED] = visit
+            scanned += hi - lo - cells[f, PRESENT]
+        if not here:
             f = common
-        elif fast and has_candidates(table, search, folds, cell):
+        elif fast and has_candidates(table, search, folds, f):
             f = decide_without_row(table, search, folds, f, X[q], lo, hi, shared)
-        elif cell[DECIDED] != visit:
+        elif cells[f, DECIDED] != visit:
             end = take_others(folds, f, lo, hi)
             if end < 0:
                 break
@@ -288,7 +326,7 @@ def choose_for_all(
         folds.routed[q] = f
         queries[kept] = q
         kept += 1
-    route_queries(folds, queries, frame[Q_LO], kept, X)
+    route_queries(folds, queries, frame[Q_LO], kept, X, common)
     bag.costs[REFITS] += scanned
     bag.costs[FORKS] += max(count - 1, 0)
     if count > 1:
@@ -297,7 +335,7 @@ def choose_for_all(
 
 
 @inlined
-def route_queries(folds: Any, queries: Any, lo: Any, hi: Any, X: Any) -> None:
+def route_queries(folds: Any, queries: Any, lo: Any, hi: Any, X: Any, common: Any) -> None:
     """The side that each query goes to: in a loop of its own, so that the processor waits for many values at once."""
     routed, valid, route, route_set, threshold = (
         folds.routed,
@@ -306,10 +344,15 @@ def route_queries(folds: Any, queries: Any, lo: Any, hi: Any, X: Any) -> None:
         folds.route_set,
         folds.threshold,
     )
+    usual, usual_set, usual_threshold = route[common], route_set[common], threshold[common]
+    usual_column = max(usual[COLUMN], 0)
     for i in range(lo, hi):
         q = queries[i]
         f = routed[q]
-        valid[q] = is_valid_query(route[f], route_set[f], threshold[f], X[q, route[f, COLUMN]])
+        if f == common:
+            valid[q] = is_valid_query(usual, usual_set, usual_threshold, X[q, usual_column])
+        else:
+            valid[q] = is_valid_query(route[f], route_set[f], threshold[f], X[q, route[f, COLUMN]])
 
 
 @inlined
@@ -465,6 +508,9 @@ def explore_trees_without(
     if f >= 0:
         n = drop_fold(folds, f, 0, n)
     kind = SINGLE if f >= 0 else SEVERAL
+    most, largest = np.int64(0), np.int64(0)
+    if folds.lone and kind == SEVERAL:
+        most, largest = np.int64(1), keep_lone_rows(target, search, bag, folds, n)
     top = push_group(folds, 0, none, n, none, X.shape[0], none, kind, root_key(rules.seed, tree))
     while top > 0 and folds.place[FULL] == 0:
         top -= 1
@@ -480,30 +526,29 @@ def explore_trees_without(
             continue
         if frame[KIND] == SEVERAL:
             costs[NODES] += 1
+            folds.place[VISIT] += 1
             costs[STACK_WORDS] = max(costs[STACK_WORDS], folds.place[TOP] + X.shape[0])
-            size, most, largest = look_at(target, search, bag, folds, lo, hi)
+            size = sum_rows(target, search, bag, folds, lo, hi)
+            if folds.lone:
+                see_rows(folds, lo, hi)
+            else:
+                most, largest = count_folds(target, search, bag, folds, lo, hi)
             frame[Q_HI] = retire(target, rules, folds, bag, frame, size, most, largest, votes)
             if frame[Q_HI] > q_lo:
                 frame[Q_HI] = choose_for_all(table, target, rules, X, search, bag, folds, frame, key, votes)
-            forget_folds(folds, lo, hi)
+            if not folds.lone:
+                forget_folds(folds, lo, hi)
         if frame[Q_HI] > q_lo and folds.place[FULL] == 0:
             top = go_down_apart(table, folds, bag, frame, key, top)
 
 
 @inlined
-def look_at(target: Any, search: Any, bag: Any, folds: Any, lo: Any, hi: Any) -> Any:
-    """Statistics of the group's rows, and of each fold among them.
-
-    Returns their size, and the most rows and the largest size that a fold has.
-    """
-    most, largest, none = np.int64(0), np.int64(0), np.int64(0)
+def sum_rows(target: Any, search: Any, bag: Any, folds: Any, lo: Any, hi: Any) -> Any:
+    """Statistics of the group's rows; returns their size."""
+    none = np.int64(0)
     node = Node(folds.rows, lo, hi, folds.total, none, none, 0.0, False, np.uint64(0))
     size, _ = sum_up(node, target, search.weight, bag.counts)
-    if hi > lo:
-        most, largest = count_folds(
-            folds, lo, hi, target.y, search.weight, bag.counts, target.multiplicity, target.n_classes > 0
-        )
-    return size, most, largest
+    return size
 
 
 def explore_without(task: Task, folds: Array, own: Array, trees: range, votes: Array, room: list[int]) -> Folds:

@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from lazyforest.engine.candidate_sets import HEAVIEST
 from lazyforest.engine.candidates import Candidates, new_candidates
 from lazyforest.engine.exploration import Task
 from lazyforest.engine.layout import BINS, ROW, Array, inlined, jit
@@ -17,6 +18,7 @@ LO, HI, Q_LO, Q_HI, DEPTH, KIND, ROOM, FRAME = range(8)
 COLUMN, CUT, MISSING, IS_SET, CONDITION = range(5)
 PRESENT, SIZE, SOME, ALIKE, ASKED, DECIDED, HELD = range(7)  # of a fold's cell
 TOP, FULL, VISIT = range(3)
+UNKIND, NOT_DRAWN = -1, -2  # of a fold's row: it needs a search of its own, or is not in the bag
 MANY = -2  # in place of a fold; -1 is that of rows which all see
 
 
@@ -39,6 +41,11 @@ class Folds(NamedTuple):
     cells: Array  # (folds + 1, HELD + statistics) a fold at the node, in one line of the processor's cache:
     #   its rows, their size, one of them, how many have the target of the node's first row, the last group with a
     #   query of the fold, the last for which its condition was found, and the statistics of its rows
+    lone: bool  # no fold has two rows or two queries. Then their cells stay the same throughout a tree, and
+    #   the next three tell what matters to most queries in a few bytes
+    kind: Array  # (folds + 1,) of the fold's row, UNKIND or NOT_DRAWN
+    row: Array  # (folds + 1,) that row
+    seen: Array  # (rows,) the last group looked at that has the row
     apply: Array  # (folds + 1, CONDITION) the condition to part rows by; column -1: a leaf
     apply_set: Array  # (folds + 1, words) its set, a bit per code
     route: Array  # (folds + 1, CONDITION) the same as the fold's queries see it
@@ -64,8 +71,8 @@ def new_folds(task: Task, folds: Array, own: Array, room: int) -> Folds:
     depth = 3 * (min(rules.max_depth, n) + 2)
     statistics = target.n_classes or 2
     return Folds(
-        fold=folds.astype(np.int64),
-        own=np.where(own < 0, count - 1, own).astype(np.int64),
+        fold=folds.astype(np.int32),
+        own=np.where(own < 0, count - 1, own).astype(np.int32),
         rows=np.empty(room, dtype=ROW),
         place=np.zeros(3, dtype=np.int64),
         stack=np.empty((depth, FRAME), dtype=np.int64),
@@ -78,15 +85,19 @@ def new_folds(task: Task, folds: Array, own: Array, room: int) -> Folds:
         rest=np.empty(statistics, dtype=np.int64),
         left=np.empty(statistics, dtype=np.int64),
         cells=np.zeros((count, HELD + statistics), dtype=np.int64),
+        lone=all(np.bincount(numbers[numbers >= 0]).max(initial=0) <= 1 for numbers in (folds, own)),
+        kind=np.empty(count, dtype=np.int8),
+        row=np.zeros(count, dtype=ROW),
+        seen=np.zeros(n, dtype=np.uint32),
         apply=np.empty((count, CONDITION), dtype=np.int64),
         apply_set=np.zeros((count, words), dtype=np.uint64),
         route=np.empty((count, CONDITION), dtype=np.int64),
         route_set=np.zeros((count, words), dtype=np.uint64),
         threshold=np.empty(count),
-        group=np.empty(queries, dtype=np.int64),
+        group=np.empty(queries, dtype=np.int32),
         chosen=np.empty((queries, CONDITION), dtype=np.int64),
         chosen_set=np.zeros((queries, words), dtype=np.uint64),
-        routed=np.empty(queries, dtype=np.int64),
+        routed=np.empty(queries, dtype=np.int32),
         valid=np.empty(queries, dtype=np.bool_),
         gaps=np.asarray(np.isnan(X).any(axis=0)),
         groups=np.empty(queries, dtype=np.int64),
@@ -95,6 +106,30 @@ def new_folds(task: Task, folds: Array, own: Array, room: int) -> Folds:
 
 
 # Conditions ----------------------------------------------------------------------------------------------
+
+
+@jit
+def is_here(folds: Any, f: Any) -> Any:
+    """Has the fold rows at the node?"""
+    if folds.lone:
+        return folds.kind[f] != NOT_DRAWN and folds.seen[folds.row[f]] == np.uint32(folds.place[VISIT])
+    return folds.cells[f, PRESENT] > 0
+
+
+@jit
+def only_row(folds: Any, f: Any) -> Any:
+    """The kind of a fold's row at the node, UNKIND if it has several, and one of these."""
+    if folds.lone:
+        return np.int64(folds.kind[f]), np.int64(folds.row[f])
+    cell = folds.cells[f]
+    return kind_of(cell) if cell[PRESENT] == 1 else np.int64(UNKIND), cell[SOME]
+
+
+@jit
+def kind_of(cell: Any) -> Any:
+    """Class and weight of a fold's only row as one number, UNKIND if it weighs too much."""
+    a, b = cell[HELD], cell[HELD + 1]
+    return (HEAVIEST if b > 0 else 0) + a + b - 1 if a + b <= HEAVIEST else np.int64(UNKIND)
 
 
 @jit

@@ -25,14 +25,14 @@ from lazyforest.engine.groups import (
     IS_SET,
     LO,
     MISSING,
-    PRESENT,
     Q_HI,
     Q_LO,
-    SOME,
     VISIT,
     holds,
+    is_here,
     is_valid_row,
     join,
+    only_row,
 )
 from lazyforest.engine.layout import BINS, BLOCK, ENTROPY, MIN_GAIN, inlined, jit
 from lazyforest.engine.nodes import Node, copy
@@ -70,24 +70,16 @@ def any_wide_set(table: Any, columns: Any) -> Any:
 @inlined
 def find_kinds(folds: Any, kinds: Any, queries: Any, lo: Any, hi: Any) -> Any:
     """Mark the kinds of rows that are left out alone; returns how many rows."""
-    own, cells = folds.own, folds.cells
+    own = folds.own
     kinds[:] = False
     count = 0
     for i in range(lo, hi):
-        cell = cells[own[queries[i]]]
-        if cell[PRESENT] == 1:
-            kind = kind_of(cell)
-            if kind >= 0:
-                kinds[kind] = True
-                count += 1
+        f = own[queries[i]]
+        kind, _ = only_row(folds, f)
+        if kind >= 0 and is_here(folds, f):
+            kinds[kind] = True
+            count += 1
     return count
-
-
-@jit
-def kind_of(cell: Any) -> Any:
-    """Class and weight of a fold's only row as one number, -1 if it weighs too much."""
-    a, b = cell[HELD], cell[HELD + 1]
-    return (HEAVIEST if b > 0 else 0) + a + b - 1 if a + b <= HEAVIEST else np.int64(-1)
 
 
 @jit
@@ -102,14 +94,15 @@ def any_lone_row(search: Any, folds: Any) -> Any:
 
 
 @inlined
-def has_candidates(table: Any, search: Any, folds: Any, cell: Any) -> Any:
+def has_candidates(table: Any, search: Any, folds: Any, f: Any) -> Any:
     """Is the fold a single row, whose leaving empties neither a side of the common condition nor a column of gaps?"""
-    if cell[PRESENT] != 1 or kind_of(cell) < 0:
+    kind, r = only_row(folds, f)
+    if kind < 0:
         return False
     found = folds.candidates
     if found.place[LONE] == 0:
         return True
-    common, r, w = folds.cells.shape[0] - 1, cell[SOME], cell[HELD] + cell[HELD + 1]
+    common, w = folds.cells.shape[0] - 1, kind % HEAVIEST + 1
     codes = table.codes[folds.apply[common, COLUMN]]
     side = folds.left[0] + folds.left[1]
     if is_valid_row(folds.apply[common], folds.apply_set[common], codes[r]):
@@ -126,8 +119,8 @@ def has_candidates(table: Any, search: Any, folds: Any, cell: Any) -> Any:
 @inlined
 def decide_without_row(table: Any, search: Any, folds: Any, f: Any, x: Any, lo: Any, hi: Any, shared: Any) -> Any:
     """Find the condition of a fold of a single row for its query x; returns the common fold if it is the common one."""
-    cell, common, found = folds.cells[f], folds.cells.shape[0] - 1, folds.candidates
-    kind, r = kind_of(cell), cell[SOME]
+    common, found = folds.cells.shape[0] - 1, folds.candidates
+    kind, r = only_row(folds, f)
     cut = best_candidate(found, kind, table.codes, r)
     column = found.column[cut.index] if cut.index >= 0 else np.int64(-1)
     total_a, total_b = folds.total[0], folds.total[1]
@@ -137,7 +130,7 @@ def decide_without_row(table: Any, search: Any, folds: Any, f: Any, x: Any, lo: 
             return common
         note_set(table, search, folds, f, at, kind, r, score, common)
         return f
-    best = look_up_best(table, search, folds, f, cut, lo, hi)
+    best = look_up_best(table, search, folds, kind, r, cut, lo, hi)
     if keeps_common(best, shared, folds.gaps, x):
         return common
     note_candidate(table, folds, f, best, search)
@@ -147,14 +140,14 @@ def decide_without_row(table: Any, search: Any, folds: Any, f: Any, x: Any, lo: 
 
 
 @inlined
-def look_up_best(table: Any, search: Any, folds: Any, f: Any, cut: Any, lo: Any, hi: Any) -> Any:
+def look_up_best(table: Any, search: Any, folds: Any, kind: Any, r: Any, cut: Any, lo: Any, hi: Any) -> Any:
     """The best condition of a fold of a single row, on a number; its invalid side weighs ``search.left``."""
-    cell, found = folds.cells[f], folds.candidates
-    r, w = cell[SOME], cell[HELD] + cell[HELD + 1]
+    found, w, second = folds.candidates, kind % HEAVIEST + 1, kind // HEAVIEST
     codes = table.codes[found.column[cut.index]]
     valid = found.variant[cut.index] == 1 if codes[r] == 0 else codes[r] >= found.cut[cut.index]
-    for c in range(2):
-        search.left[c] = found.left[cut.index, c] - (0 if valid else cell[HELD + c])
+    copy(found.left[cut.index], search.left, 2)
+    if not valid:
+        search.left[second] -= w
     return as_condition(found, cut, table.codes, folds.rows, lo, hi, r, w)
 
 
