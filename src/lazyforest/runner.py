@@ -26,9 +26,9 @@ from lazyforest.engine.layout import (
     Target,
 )
 from lazyforest.engine.record import Record, walk
+from lazyforest.engine.subtraction import can_subtract
 from lazyforest.progress import Progress
 
-FEW_ROWS = 1  # folds up to this size share an exploration; larger ones soon disagree, and are faster one by one
 ROWS_LEFT_OUT = 2e4  # a kernel call answers so many, over its trees: it ends within seconds
 CELLS_PER_CALL = 2e8  # a kernel call ends within about a second, so that Ctrl-C and the progress bar are served
 
@@ -207,9 +207,10 @@ def explore_folds(forest: Forest, X: Array, own: Array, folds: Array, n_jobs: in
     ``folds`` has the fold of each row of the table, ``own`` that of each query; -1 is no fold: such a row is seen by
     all, such a query sees all rows.
     """
-    small = np.bincount(folds[folds >= 0], minlength=1).max(initial=0) <= FEW_ROWS
     alike = forest.rules.min_weight_fraction_leaf == 0.0  # otherwise what a side has to weigh depends on the fold
-    explored = explore_shared if small and alike else explore_fold_by_fold
+    sizes = np.bincount(folds[folds >= 0], minlength=1)
+    shares = sizes.max() <= 1 or can_subtract(forest.table, forest.target, forest.rules, len(sizes))
+    explored = explore_shared if shares and alike else explore_fold_by_fold
     return explored(forest, X, own, folds, n_jobs, verbose)
 
 

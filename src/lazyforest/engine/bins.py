@@ -23,7 +23,8 @@ from lazyforest.engine.two import WIDTH, highest_edge, open_bins_of_two, scan_tw
 
 
 @inlined
-def search_large(node: Any, table: Any, target: Any, search: Any, rules: Any) -> Any:
+def search_large(node: Any, table: Any, target: Any, search: Any, rules: Any, filled: Any) -> Any:
+    """``filled``: the histograms are, of all columns at once."""
     count = inspect(node, table, search, rules)
     best = no_condition(node, rules, search.f)
     is_category, histogram = table.is_category, search.histogram
@@ -32,20 +33,21 @@ def search_large(node: Any, table: Any, target: Any, search: Any, rules: Any) ->
         if best.score >= PERFECT and rules.criterion == ENTROPY:
             break
         columns = search.inspected[start : min(count, start + slots)]
-        fill_histogram(
-            node.rows,
-            node.lo,
-            node.hi,
-            node.shift,
-            target.y,
-            search.weight,
-            table.coarse,
-            table.first_code,
-            columns,
-            rules.criterion == SQUARED_ERROR,
-            search.n_bins,
-            histogram,
-        )
+        if not filled:
+            fill_histogram(
+                node.rows,
+                node.lo,
+                node.hi,
+                node.shift,
+                target.y,
+                search.weight,
+                table.coarse,
+                table.first_code,
+                columns,
+                rules.criterion == SQUARED_ERROR,
+                search.n_bins,
+                histogram,
+            )
         reach, promising = best.score, -1
         for slot in range(columns.size):
             if not is_category[columns[slot]]:

@@ -252,8 +252,10 @@ def enter(bag: Any, small: Any, frame: Any) -> Any:
 
 
 @inlined
-def choose(table: Any, target: Any, rules: Any, search: Any, small: Any, block: Any, frame: Any, node: Any) -> Any:
-    """The best condition of a node that is not a leaf."""
+def choose(
+    table: Any, target: Any, rules: Any, search: Any, small: Any, block: Any, frame: Any, node: Any, filled: Any
+) -> Any:
+    """The best condition of a node that is not a leaf; are its histograms filled, should it be large?"""
     shift = np.int64(0)
     if rules.criterion == SQUARED_ERROR:  # targets about the mean, rounded down
         shift = node.total[1] // node.total[0]
@@ -263,7 +265,7 @@ def choose(table: Any, target: Any, rules: Any, search: Any, small: Any, block: 
     node = Node(node.rows, node.lo, node.hi, node.total, weight, shift, node.least, two, node.key)
     n = frame.hi - frame.lo
     if n > BLOCK:
-        return search_large(node, table, target, search, rules)
+        return search_large(node, table, target, search, rules, filled)
     listed = small.lists.shape[0] == table.codes.shape[0]
     if block[0] <= frame.lo < block[1]:
         small.listed[0] = frame.listed
@@ -367,7 +369,7 @@ def explore_from(
         best = Best(0.0, -1, 0, 0, False, False, NUMBER)
         if frame.depth < rules.max_depth and size >= rules.min_samples_split and not pure:
             costs[ROWS_SCANNED] += frame.hi - frame.lo
-            best = choose(table, target, rules, search, small, bag.block, frame, node)
+            best = choose(table, target, rules, search, small, bag.block, frame, node, False)
         if best.column < 0:
             add_votes(votes, bag.queries, frame.q_lo, frame.q_hi, vote)
             if recording:

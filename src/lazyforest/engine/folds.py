@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from lazyforest.engine.bootstrap import CHILD, draw_counts, mix, root_key
+from lazyforest.engine.bootstrap import draw_counts, root_key
 from lazyforest.engine.exploration import (
     Frame,
     Task,
@@ -22,12 +22,23 @@ from lazyforest.engine.exploration import (
     sum_up,
     weigh_bag,
 )
+from lazyforest.engine.forks import (
+    drop_fold,
+    go_down_apart,
+    go_on_by_fold,
+    number_folds,
+    push_group,
+    single_fold,
+    sort_by_fold,
+    sort_by_group,
+    take_others,
+)
 from lazyforest.engine.groups import (
     ALIKE,
     ASKED,
+    BY_FOLD,
     COLUMN,
     CONDITION,
-    CUT,
     DECIDED,
     DEPTH,
     FULL,
@@ -36,10 +47,7 @@ from lazyforest.engine.groups import (
     IS_SET,
     KIND,
     LO,
-    MANY,
-    MISSING,
     NOT_DRAWN,
-    PARTING,
     PRESENT,
     Q_HI,
     Q_LO,
@@ -47,22 +55,18 @@ from lazyforest.engine.groups import (
     SEVERAL,
     SINGLE,
     SIZE,
-    SOME,
     TOP,
     UNKIND,
     VISIT,
     Folds,
-    holds,
     is_here,
     is_valid_query,
-    is_valid_row,
     join,
     kind_of,
     new_folds,
     note,
 )
 from lazyforest.engine.layout import (
-    BINS,
     FORKS,
     NODES,
     REFITS,
@@ -76,19 +80,9 @@ from lazyforest.engine.layout import (
 )
 from lazyforest.engine.left_out import decide_without_row, has_candidates, prepare
 from lazyforest.engine.nodes import Node, copy
-from lazyforest.engine.partition import Condition, part_rows, settle
+from lazyforest.engine.partition import settle
 from lazyforest.engine.record import new_record
-
-# Groups --------------------------------------------------------------------------------------------------
-
-
-@inlined
-def push_group(folds: Any, top: Any, lo: Any, hi: Any, q_lo: Any, q_hi: Any, depth: Any, kind: Any, key: Any) -> Any:
-    row = folds.stack[top]
-    row[LO], row[HI], row[Q_LO], row[Q_HI] = lo, hi, q_lo, q_hi
-    row[DEPTH], row[KIND], row[ROOM] = depth, kind, folds.place[TOP]
-    folds.keys[top] = key
-    return top + 1
+from lazyforest.engine.subtraction import LEAST_FOLDS, LEAST_ROWS, fill_by_fold, subtract
 
 
 @inlined
@@ -103,7 +97,6 @@ def count_folds(target: Any, search: Any, bag: Any, folds: Any, lo: Any, hi: Any
             cell, w = cells[f], np.int64(weight[r])
             cell[PRESENT] += 1
             cell[SIZE] += np.int64(counts[r]) * multiplicity[r]
-            cell[SOME] = r
             cell[ALIKE] += y[r] == y[rows[lo]]
             if classes:
                 cell[HELD + np.int64(y[r])] += w
@@ -161,7 +154,7 @@ def is_pure_without(folds: Any, f: Any, lo: Any, hi: Any, y: Any, alike: Any) ->
     if not is_here(folds, f):
         own, own_alike = np.int64(0), np.int64(0)
     elif folds.lone:
-        own_alike = np.int64(y[cell[SOME]] == y[rows[lo]])
+        own_alike = np.int64(y[folds.row[f]] == y[rows[lo]])
     like_first, others = alike - own_alike, (hi - lo - alike) - (own - own_alike)
     if like_first > 0 or others == 0:
         return others == 0
@@ -210,30 +203,15 @@ def vote_without(folds: Any, f: Any, rules: Any, vote: Any, votes: Any, q: Any) 
 
 
 @jit
-def take_others(folds: Any, f: Any, lo: Any, hi: Any) -> Any:
-    """Copy the rows but those of a fold above the others; returns where they end, -1 if there is no room."""
-    rows, fold, at = folds.rows, folds.fold, folds.place[TOP]
-    if at + hi - lo > rows.size:
-        folds.place[FULL] = 1
-        return -1
-    for i in range(lo, hi):
-        rows[at] = rows[i]
-        at += fold[rows[i]] != f
-    return at
-
-
-@jit
 def search_rows(
-    table: Any, target: Any, rules: Any, search: Any, bag: Any, folds: Any, small: Any, lo: Any, hi: Any, key: Any
+    table: Any, target: Any, rules: Any, search: Any, folds: Any, small: Any, filled: Any, lo: Any, hi: Any, key: Any
 ) -> Any:
-    """The best condition of folds.rows[lo:hi], whose statistics go to ``folds.rest``."""
+    """The best condition of folds.rows[lo:hi], whose statistics are ``folds.rest``; are their histograms filled?"""
     none = np.int64(0)
     node = Node(folds.rows, lo, hi, folds.rest, none, none, 0.0, False, key)
-    sum_up(node, target, search.weight, bag.counts)
-    bag.costs[ROWS_SCANNED] += hi - lo
     folds.block[0] = folds.block[1] = 0
     frame = Frame(lo, hi, 0, 0, 0, 0, 0, 0, key)
-    return choose(table, target, rules, search, small, folds.block, frame, node)
+    return choose(table, target, rules, search, small, folds.block, frame, node, filled)
 
 
 @inlined
@@ -246,12 +224,24 @@ def decide(
     folds: Any,
     small: Any,
     f: Any,
+    count: Any,
     lo: Any,
     hi: Any,
     key: Any,
 ) -> Any:
-    """Find the condition of a fold's queries: the best one on folds.rows[lo:hi]."""
-    best = search_rows(table, target, rules, search, bag, folds, small, lo, hi, key)
+    """Find the condition of a fold's queries: the best one on folds.rows[lo:hi]. Several folds have histograms."""
+    copy(folds.total, folds.rest, folds.rest.size)
+    number = np.int64(folds.number[f])
+    if f < folds.cells.shape[0] - 1:
+        for c in range(folds.rest.size):
+            folds.rest[c] -= folds.cells[f, HELD + c]
+    else:
+        number = count
+    if count > 0:
+        subtract(folds.histograms, number, count, search.columns.size, search.n_bins, search.histogram)
+    else:
+        bag.costs[ROWS_SCANNED] += hi - lo
+    best = search_rows(table, target, rules, search, folds, small, count > 0, lo, hi, key)
     folds.cells[f, DECIDED] = folds.place[VISIT]
     folds.apply[f, COLUMN] = best.column
     if best.column >= 0:
@@ -282,13 +272,43 @@ def find_group(folds: Any, f: Any, count: Any) -> Any:
 
 @inlined
 def choose_for_all(
-    table: Any, target: Any, rules: Any, X: Any, search: Any, bag: Any, folds: Any, frame: Any, key: Any, votes: Any
+    table: Any,
+    target: Any,
+    rules: Any,
+    X: Any,
+    search: Any,
+    bag: Any,
+    folds: Any,
+    frame: Any,
+    key: Any,
+    n_folds: Any,
+    votes: Any,
 ) -> Any:
-    """Every query gets the condition of its fold, or votes if there is none; returns where the others end."""
+    """Every query gets the condition of its fold, or votes if there is none; returns where the others end.
+
+    ``n_folds`` have a number, and each finds its condition by subtraction; or none has, if they are of a row each.
+    """
     lo, hi, queries, own, cells, apply = frame[LO], frame[HI], bag.queries, folds.own, folds.cells, folds.apply
     visit, common = folds.place[VISIT], cells.shape[0] - 1
-    shared = decide(table, target, rules, search, bag, folds, folds.small, common, lo, hi, key)
-    fast = prepare(table, target, rules, search, folds, queries, frame, shared)
+    if n_folds > 0:
+        fill_by_fold(
+            folds.rows,
+            lo,
+            hi,
+            target.y,
+            search.weight,
+            table.coarse,
+            table.first_code,
+            search.columns,
+            folds.fold,
+            folds.number,
+            n_folds,
+            search.n_bins,
+            folds.histograms,
+        )
+        bag.costs[ROWS_SCANNED] += hi - lo
+    shared = decide(table, target, rules, search, bag, folds, folds.small, common, n_folds, lo, hi, key)
+    fast = folds.lone and prepare(table, target, rules, search, folds, queries, frame, shared)
     count, kept, usual, scanned = np.int64(0), frame[Q_LO], np.int64(-1), np.int64(0)
     for i in range(frame[Q_LO], frame[Q_HI]):
         q = queries[i]
@@ -308,7 +328,7 @@ def choose_for_all(
             if end < 0:
                 break
             start = folds.place[TOP]
-            best = decide(table, target, rules, search, bag, folds, folds.other, f, start, end, key)
+            best = decide(table, target, rules, search, bag, folds, folds.other, f, n_folds, start, end, key)
             if best.column >= 0 and apply[common, COLUMN] >= 0:
                 join(folds, f, common, best, folds.rows, start, end, table.codes[best.column])
         if apply[f, COLUMN] < 0:
@@ -363,121 +383,6 @@ def open_group(folds: Any, f: Any, q: Any, count: Any) -> None:
     copy(folds.apply_set[f], folds.chosen_set[q], folds.apply_set.shape[1])
 
 
-@jit
-def sort_by_group(folds: Any, queries: Any, spare: Any, lo: Any, hi: Any, count: Any) -> None:
-    starts, group = folds.starts, folds.group
-    for g in range(count + 1):
-        starts[g] = 0
-    for i in range(lo, hi):
-        starts[group[queries[i]] + 1] += 1
-    for g in range(count):
-        starts[g + 1] += starts[g]
-    for i in range(lo, hi):
-        g = group[queries[i]]
-        spare[starts[g]] = queries[i]
-        starts[g] += 1
-    for i in range(lo, hi):
-        queries[i] = spare[i - lo]
-
-
-@jit
-def part_group(folds: Any, queries: Any, spare: Any, lo: Any, hi: Any) -> Any:
-    """Part the queries by the side that they go to; returns the middle."""
-    mid, others = lo, 0
-    for i in range(lo, hi):
-        q = queries[i]
-        if folds.valid[q]:
-            spare[others] = q
-            others += 1
-        else:
-            queries[mid] = q
-            mid += 1
-    for i in range(others):
-        queries[mid + i] = spare[i]
-    return mid
-
-
-@jit
-def single_fold(folds: Any, queries: Any, lo: Any, hi: Any) -> Any:
-    """The fold of all these queries, or MANY."""
-    f = folds.own[queries[lo]]
-    for i in range(lo + 1, hi):
-        if folds.own[queries[i]] != f:
-            return np.int64(MANY)
-    return f
-
-
-@jit
-def copy_side(folds: Any, lo: Any, hi: Any, codes: Any, q: Any, side: Any, without: Any) -> Any:
-    """Copy the rows of a side of q's condition, but those of a fold, above the others; returns where they end."""
-    rows, fold, at, condition, members = folds.rows, folds.fold, folds.place[TOP], folds.chosen[q], folds.chosen_set[q]
-    if at + hi - lo > rows.size:
-        folds.place[FULL] = 1
-        return at
-    for i in range(lo, hi):
-        r = rows[i]
-        rows[at] = r
-        at += (is_valid_row(condition, members, codes[r]) == side) & (fold[r] != without)
-    return at
-
-
-@inlined
-def part_in_place(table: Any, folds: Any, bag: Any, lo: Any, hi: Any, q: Any) -> Any:
-    """Part rows[lo:hi] by q's condition; returns the middle."""
-    chosen, members, member = folds.chosen[q], folds.chosen_set[q], bag.member
-    column, is_set = chosen[COLUMN], chosen[IS_SET] != 0
-    n_codes = table.first_code[column, BINS] if is_set else np.int64(0)
-    for code in range(n_codes):
-        member[code] = holds(members, code)
-    condition = Condition(column, chosen[CUT], 0.0, chosen[MISSING] != 0, is_set)
-    mid = part_rows(folds.rows, lo, hi, bag.spare, table.codes[column], condition, member, True)
-    for code in range(n_codes):
-        member[code] = False
-    return mid
-
-
-@jit
-def drop_fold(folds: Any, f: Any, lo: Any, hi: Any) -> Any:
-    """Take a fold's rows out of rows[lo:hi]; returns where the others end."""
-    rows, fold, at = folds.rows, folds.fold, lo
-    for i in range(lo, hi):
-        rows[at] = rows[i]
-        at += fold[rows[i]] != f
-    return at
-
-
-@inlined
-def go_down_apart(table: Any, folds: Any, bag: Any, frame: Any, key: Any, top: Any) -> Any:
-    """Part the last group of a frame; its rows are copied while there are others, and parted in place for the last."""
-    lo, hi, q_lo, q_hi, queries = frame[LO], frame[HI], frame[Q_LO], frame[Q_HI], bag.queries
-    start = q_hi - 1
-    while start > q_lo and folds.group[queries[start - 1]] == folds.group[queries[start]]:
-        start -= 1
-    alone, q, depth = start == q_lo, queries[start], frame[DEPTH] + 1
-    codes = table.codes[folds.chosen[q, COLUMN]]
-    if not alone:
-        top = push_group(folds, top, lo, hi, q_lo, start, frame[DEPTH], PARTING, key)
-    q_mid = part_group(folds, queries, bag.spare_queries, start, q_hi)
-    mid = part_in_place(table, folds, bag, lo, hi, q) if alone else lo
-    for side in range(2):
-        first, last = (q_mid, q_hi) if side else (start, q_mid)
-        if first == last:
-            continue
-        f = single_fold(folds, queries, first, last)
-        if alone:
-            begin, end = (mid, hi) if side else (lo, mid)
-            if f >= 0:
-                end = drop_fold(folds, f, begin, end)
-        else:
-            begin = folds.place[TOP]
-            end = copy_side(folds, lo, hi, codes, q, side == 1, f)
-            folds.place[TOP] = end
-        kind = SINGLE if f >= 0 else SEVERAL
-        child = mix(key, CHILD + np.uint64(side))
-        top = push_group(folds, top, begin, end, first, last, depth, kind, child)
-    return top
-
-
 @entry
 def explore_trees_without(
     table: Any,
@@ -524,7 +429,17 @@ def explore_trees_without(
             explore_from(table, target, rules, X, search, small, bag, below, votes, record)
             costs[REFITS] += costs[ROWS_SCANNED] - before
             continue
+        if frame[KIND] == BY_FOLD:
+            top = go_on_by_fold(folds, bag, frame, key, top)
+            continue
         if frame[KIND] == SEVERAL:
+            n_folds = none
+            if not folds.lone:
+                n_folds = number_folds(folds, bag.queries, q_lo, q_hi)
+                if n_folds < LEAST_FOLDS or hi - lo < LEAST_ROWS or folds.histograms.shape[0] == 0:
+                    sort_by_fold(folds, bag.queries, bag.spare_queries, q_lo, q_hi, n_folds)
+                    top = push_group(folds, top, lo, hi, q_lo, q_hi, depth, BY_FOLD, key)
+                    continue
             costs[NODES] += 1
             folds.place[VISIT] += 1
             costs[STACK_WORDS] = max(costs[STACK_WORDS], folds.place[TOP] + X.shape[0])
@@ -535,7 +450,7 @@ def explore_trees_without(
                 most, largest = count_folds(target, search, bag, folds, lo, hi)
             frame[Q_HI] = retire(target, rules, folds, bag, frame, size, most, largest, votes)
             if frame[Q_HI] > q_lo:
-                frame[Q_HI] = choose_for_all(table, target, rules, X, search, bag, folds, frame, key, votes)
+                frame[Q_HI] = choose_for_all(table, target, rules, X, search, bag, folds, frame, key, n_folds, votes)
             if not folds.lone:
                 forget_folds(folds, lo, hi)
         if frame[Q_HI] > q_lo and folds.place[FULL] == 0:

@@ -12,11 +12,13 @@ from lazyforest.engine.exploration import Task
 from lazyforest.engine.layout import BINS, ROW, Array, inlined, jit
 from lazyforest.engine.lists import Small, new_small
 from lazyforest.engine.nodes import copy
+from lazyforest.engine.subtraction import new_histograms
 
-SEVERAL, PARTING, SINGLE = 0, 1, 2  # kinds of frames: a group to be looked at, to be parted, of a single fold
+SEVERAL, PARTING, BY_FOLD, SINGLE = range(4)  # kinds of frames: a group to be looked at, to be parted by conditions, to
+#   be parted by folds, of a single fold
 LO, HI, Q_LO, Q_HI, DEPTH, KIND, ROOM, FRAME = range(8)
 COLUMN, CUT, MISSING, IS_SET, CONDITION = range(5)
-PRESENT, SIZE, SOME, ALIKE, ASKED, DECIDED, HELD = range(7)  # of a fold's cell
+PRESENT, SIZE, ALIKE, ASKED, DECIDED, HELD = range(6)  # of a fold's cell
 TOP, FULL, VISIT = range(3)
 UNKIND, NOT_DRAWN = -1, -2  # of a fold's row: it needs a search of its own, or is not in the bag
 MANY = -2  # in place of a fold; -1 is that of rows which all see
@@ -39,8 +41,10 @@ class Folds(NamedTuple):
     rest: Array  # (statistics,) of the rows that a fold may look at
     left: Array  # (statistics,)
     cells: Array  # (folds + 1, HELD + statistics) a fold at the node, in one line of the processor's cache:
-    #   its rows, their size, one of them, how many have the target of the node's first row, the last group with a
-    #   query of the fold, the last for which its condition was found, and the statistics of its rows
+    #   its rows, their size, how many have the target of the node's first row, the last group with a query of the
+    #   fold, the last for which its condition was found, and the statistics of its rows
+    number: Array  # (folds + 1,) among the folds that have queries at the node, otherwise -1
+    histograms: Array  # (folds + 1, columns, BINS, classes) by that number, or none: ``subtraction.new_histograms``
     lone: bool  # no fold has two rows or two queries. Then their cells stay the same throughout a tree, and
     #   the next three tell what matters to most queries in a few bytes
     kind: Array  # (folds + 1,) of the fold's row, UNKIND or NOT_DRAWN
@@ -70,6 +74,7 @@ def new_folds(task: Task, folds: Array, own: Array, room: int) -> Folds:
     words = int(sets.max(initial=1)) // 64 + 1
     depth = 3 * (min(rules.max_depth, n) + 2)
     statistics = target.n_classes or 2
+    lone = all(np.bincount(numbers[numbers >= 0]).max(initial=0) <= 1 for numbers in (folds, own))
     return Folds(
         fold=folds.astype(np.int32),
         own=np.where(own < 0, count - 1, own).astype(np.int32),
@@ -85,7 +90,9 @@ def new_folds(task: Task, folds: Array, own: Array, room: int) -> Folds:
         rest=np.empty(statistics, dtype=np.int64),
         left=np.empty(statistics, dtype=np.int64),
         cells=np.zeros((count, HELD + statistics), dtype=np.int64),
-        lone=all(np.bincount(numbers[numbers >= 0]).max(initial=0) <= 1 for numbers in (folds, own)),
+        number=np.full(count, -1, dtype=np.int32),
+        histograms=new_histograms(table, target, rules, task.search.weight, 0 if lone else count),
+        lone=lone,
         kind=np.empty(count, dtype=np.int8),
         row=np.zeros(count, dtype=ROW),
         seen=np.zeros(n, dtype=np.uint32),
@@ -114,15 +121,6 @@ def is_here(folds: Any, f: Any) -> Any:
     if folds.lone:
         return folds.kind[f] != NOT_DRAWN and folds.seen[folds.row[f]] == np.uint32(folds.place[VISIT])
     return folds.cells[f, PRESENT] > 0
-
-
-@jit
-def only_row(folds: Any, f: Any) -> Any:
-    """The kind of a fold's row at the node, UNKIND if it has several, and one of these."""
-    if folds.lone:
-        return np.int64(folds.kind[f]), np.int64(folds.row[f])
-    cell = folds.cells[f]
-    return kind_of(cell) if cell[PRESENT] == 1 else np.int64(UNKIND), cell[SOME]
 
 
 @jit

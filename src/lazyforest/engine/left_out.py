@@ -32,7 +32,6 @@ from lazyforest.engine.groups import (
     is_here,
     is_valid_row,
     join,
-    only_row,
 )
 from lazyforest.engine.layout import BINS, BLOCK, ENTROPY, MIN_GAIN, inlined, jit
 from lazyforest.engine.nodes import Node, copy
@@ -75,9 +74,8 @@ def find_kinds(folds: Any, kinds: Any, queries: Any, lo: Any, hi: Any) -> Any:
     count = 0
     for i in range(lo, hi):
         f = own[queries[i]]
-        kind, _ = only_row(folds, f)
-        if kind >= 0 and is_here(folds, f):
-            kinds[kind] = True
+        if folds.kind[f] >= 0 and is_here(folds, f):
+            kinds[folds.kind[f]] = True
             count += 1
     return count
 
@@ -95,8 +93,8 @@ def any_lone_row(search: Any, folds: Any) -> Any:
 
 @inlined
 def has_candidates(table: Any, search: Any, folds: Any, f: Any) -> Any:
-    """Is the fold a single row, whose leaving empties neither a side of the common condition nor a column of gaps?"""
-    kind, r = only_row(folds, f)
+    """Is it a row, whose leaving empties neither a side of the common condition nor a column of gaps?"""
+    kind, r = np.int64(folds.kind[f]), folds.row[f]
     if kind < 0:
         return False
     found = folds.candidates
@@ -120,7 +118,7 @@ def has_candidates(table: Any, search: Any, folds: Any, f: Any) -> Any:
 def decide_without_row(table: Any, search: Any, folds: Any, f: Any, x: Any, lo: Any, hi: Any, shared: Any) -> Any:
     """Find the condition of a fold of a single row for its query x; returns the common fold if it is the common one."""
     common, found = folds.cells.shape[0] - 1, folds.candidates
-    kind, r = only_row(folds, f)
+    kind, r = np.int64(folds.kind[f]), folds.row[f]
     cut = best_candidate(found, kind, table.codes, r)
     column = found.column[cut.index] if cut.index >= 0 else np.int64(-1)
     total_a, total_b = folds.total[0], folds.total[1]

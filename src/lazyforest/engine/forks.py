@@ -1,0 +1,208 @@
+"""Groups of queries part: by their conditions, then by sides; or each fold goes its own way."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from lazyforest.engine.bootstrap import CHILD, mix
+from lazyforest.engine.groups import (
+    BY_FOLD,
+    COLUMN,
+    CUT,
+    DEPTH,
+    FULL,
+    HI,
+    IS_SET,
+    KIND,
+    LO,
+    MANY,
+    MISSING,
+    PARTING,
+    Q_HI,
+    Q_LO,
+    ROOM,
+    SEVERAL,
+    SINGLE,
+    TOP,
+    holds,
+    is_valid_row,
+)
+from lazyforest.engine.layout import BINS, inlined, jit
+from lazyforest.engine.partition import Condition, part_rows
+
+
+@inlined
+def push_group(folds: Any, top: Any, lo: Any, hi: Any, q_lo: Any, q_hi: Any, depth: Any, kind: Any, key: Any) -> Any:
+    row = folds.stack[top]
+    row[LO], row[HI], row[Q_LO], row[Q_HI] = lo, hi, q_lo, q_hi
+    row[DEPTH], row[KIND], row[ROOM] = depth, kind, folds.place[TOP]
+    folds.keys[top] = key
+    return top + 1
+
+
+@jit
+def take_others(folds: Any, f: Any, lo: Any, hi: Any) -> Any:
+    """Copy the rows but those of a fold above the others; returns where they end, -1 if there is no room."""
+    rows, fold, at = folds.rows, folds.fold, folds.place[TOP]
+    if at + hi - lo > rows.size:
+        folds.place[FULL] = 1
+        return -1
+    for i in range(lo, hi):
+        rows[at] = rows[i]
+        at += fold[rows[i]] != f
+    return at
+
+
+@jit
+def sort_by_group(folds: Any, queries: Any, spare: Any, lo: Any, hi: Any, count: Any) -> None:
+    starts, group = folds.starts, folds.group
+    for g in range(count + 1):
+        starts[g] = 0
+    for i in range(lo, hi):
+        starts[group[queries[i]] + 1] += 1
+    for g in range(count):
+        starts[g + 1] += starts[g]
+    for i in range(lo, hi):
+        g = group[queries[i]]
+        spare[starts[g]] = queries[i]
+        starts[g] += 1
+    for i in range(lo, hi):
+        queries[i] = spare[i - lo]
+
+
+@jit
+def part_group(folds: Any, queries: Any, spare: Any, lo: Any, hi: Any) -> Any:
+    """Part the queries by the side that they go to; returns the middle."""
+    mid, others = lo, 0
+    for i in range(lo, hi):
+        q = queries[i]
+        if folds.valid[q]:
+            spare[others] = q
+            others += 1
+        else:
+            queries[mid] = q
+            mid += 1
+    for i in range(others):
+        queries[mid + i] = spare[i]
+    return mid
+
+
+@jit
+def single_fold(folds: Any, queries: Any, lo: Any, hi: Any) -> Any:
+    """The fold of all these queries, or MANY."""
+    f = folds.own[queries[lo]]
+    for i in range(lo + 1, hi):
+        if folds.own[queries[i]] != f:
+            return np.int64(MANY)
+    return f
+
+
+@jit
+def copy_side(folds: Any, lo: Any, hi: Any, codes: Any, q: Any, side: Any, without: Any) -> Any:
+    """Copy the rows of a side of q's condition, but those of a fold, above the others; returns where they end."""
+    rows, fold, at, condition, members = folds.rows, folds.fold, folds.place[TOP], folds.chosen[q], folds.chosen_set[q]
+    if at + hi - lo > rows.size:
+        folds.place[FULL] = 1
+        return at
+    for i in range(lo, hi):
+        r = rows[i]
+        rows[at] = r
+        at += (is_valid_row(condition, members, codes[r]) == side) & (fold[r] != without)
+    return at
+
+
+@inlined
+def part_in_place(table: Any, folds: Any, bag: Any, lo: Any, hi: Any, q: Any) -> Any:
+    """Part rows[lo:hi] by q's condition; returns the middle."""
+    chosen, members, member = folds.chosen[q], folds.chosen_set[q], bag.member
+    column, is_set = chosen[COLUMN], chosen[IS_SET] != 0
+    n_codes = table.first_code[column, BINS] if is_set else np.int64(0)
+    for code in range(n_codes):
+        member[code] = holds(members, code)
+    condition = Condition(column, chosen[CUT], 0.0, chosen[MISSING] != 0, is_set)
+    mid = part_rows(folds.rows, lo, hi, bag.spare, table.codes[column], condition, member, True)
+    for code in range(n_codes):
+        member[code] = False
+    return mid
+
+
+@jit
+def drop_fold(folds: Any, f: Any, lo: Any, hi: Any) -> Any:
+    """Take a fold's rows out of rows[lo:hi]; returns where the others end."""
+    rows, fold, at = folds.rows, folds.fold, lo
+    for i in range(lo, hi):
+        rows[at] = rows[i]
+        at += fold[rows[i]] != f
+    return at
+
+
+@inlined
+def go_down_apart(table: Any, folds: Any, bag: Any, frame: Any, key: Any, top: Any) -> Any:
+    """Part the last group of a frame; its rows are copied while there are others, and parted in place for the last."""
+    lo, hi, q_lo, q_hi, queries = frame[LO], frame[HI], frame[Q_LO], frame[Q_HI], bag.queries
+    start = q_hi - 1
+    while start > q_lo and folds.group[queries[start - 1]] == folds.group[queries[start]]:
+        start -= 1
+    alone, q, depth = start == q_lo, queries[start], frame[DEPTH] + 1
+    codes = table.codes[folds.chosen[q, COLUMN]]
+    if not alone:
+        top = push_group(folds, top, lo, hi, q_lo, start, frame[DEPTH], PARTING, key)
+    q_mid = part_group(folds, queries, bag.spare_queries, start, q_hi)
+    mid = part_in_place(table, folds, bag, lo, hi, q) if alone else lo
+    for side in range(2):
+        first, last = (q_mid, q_hi) if side else (start, q_mid)
+        if first == last:
+            continue
+        f = single_fold(folds, queries, first, last)
+        if alone:
+            begin, end = (mid, hi) if side else (lo, mid)
+            if f >= 0:
+                end = drop_fold(folds, f, begin, end)
+        else:
+            begin = folds.place[TOP]
+            end = copy_side(folds, lo, hi, codes, q, side == 1, f)
+            folds.place[TOP] = end
+        kind = SINGLE if f >= 0 else SEVERAL
+        child = mix(key, CHILD + np.uint64(side))
+        top = push_group(folds, top, begin, end, first, last, depth, kind, child)
+    return top
+
+
+@inlined
+def number_folds(folds: Any, queries: Any, lo: Any, hi: Any) -> Any:
+    """Number the folds of some queries, in order of appearance; returns how many."""
+    own, number, count = folds.own, folds.number, 0
+    for f in range(number.size):
+        number[f] = -1
+    for i in range(lo, hi):
+        f = own[queries[i]]
+        if number[f] < 0:
+            number[f] = count
+            count += 1
+    return np.int64(count)
+
+
+@inlined
+def sort_by_fold(folds: Any, queries: Any, spare: Any, lo: Any, hi: Any, count: Any) -> None:
+    """Sort queries by the number of their fold."""
+    for i in range(lo, hi):
+        folds.group[queries[i]] = folds.number[folds.own[queries[i]]]
+    sort_by_group(folds, queries, spare, lo, hi, count)
+
+
+@inlined
+def go_on_by_fold(folds: Any, bag: Any, frame: Any, key: Any, top: Any) -> Any:
+    """The queries of the last fold of a frame go on alone, with the rows that they may look at."""
+    lo, hi, q_lo, q_hi, queries = frame[LO], frame[HI], frame[Q_LO], frame[Q_HI], bag.queries
+    f, start, begin = folds.own[queries[q_hi - 1]], q_hi - 1, lo
+    while start > q_lo and folds.own[queries[start - 1]] == f:
+        start -= 1
+    if start == q_lo:
+        end = drop_fold(folds, f, lo, hi)
+    else:
+        top = push_group(folds, top, lo, hi, q_lo, start, frame[DEPTH], BY_FOLD, key)
+        begin, end = folds.place[TOP], take_others(folds, f, lo, hi)
+        folds.place[TOP] = max(end, begin)
+    return push_group(folds, top, begin, max(end, begin), start, q_hi, frame[DEPTH], SINGLE, key)
