@@ -115,7 +115,7 @@ def new_folds(task: Task, folds: Array, own: Array, room: int) -> Folds:
 # Conditions ----------------------------------------------------------------------------------------------
 
 
-@jit
+@inlined
 def is_here(folds: Any, f: Any) -> Any:
     """Has the fold rows at the node?"""
     if folds.lone:
