@@ -1,7 +1,7 @@
 """Leave-one-out of whole tables: against our own eager forest, against refits, as tables grow, and to find labels.
 
 python -m benchmarks.leave_one_out --quick      # Breast and small tables, into build/leave-one-out
-python -m benchmarks.leave_one_out              # into docs/leave-one-out, and the page beside it
+python -m benchmarks.leave_one_out              # into docs/leave-one-out; prints the tables of the page beside it
 """
 
 from __future__ import annotations
@@ -22,12 +22,13 @@ from benchmarks.measure import ROOT, clock
 from benchmarks.systems import SYSTEMS, Forest, categorical_positions, sklearn_parameters
 from benchmarks.tables import markdown
 from benchmarks.work import SEED, Array, as_codes, load_table, make_synthetic
-from lazyforest import LazyForestClassifier, label_audit, leave_one_out
+from lazyforest import LazyForestClassifier, cross_val_predict, label_audit, leave_one_out
+from lazyforest.runner import explore_fold_by_fold
 
 PEERS = ("intelex", "lightgbm")  # the fastest of the others on one row: Gamma, Adult
 NOISE = 0.05
 SIZES = (1_000, 3_000, 10_000, 30_000, 100_000)
-GROWTH_TREES = 10
+GROWTH_TREES, FOLD_TREES = 10, 30
 
 
 def parse(arguments: Sequence[str] | None = None) -> argparse.Namespace:
@@ -74,6 +75,29 @@ def compare(name: str, asked: argparse.Namespace) -> dict[str, Any]:
         "rows_scanned_by_refits": found.rows_scanned_by_refits,
         "peer_seconds": peers,
     }
+
+
+def compare_folds(name: str, n_folds: int, asked: argparse.Namespace) -> dict[str, Any]:
+    """All rows by folds that share an exploration, and by folds one after the other: refitted, or encoded once."""
+    table = load_table(name, asked.data)
+    X, y, categorical = as_codes(table.frame), table.y, categorical_positions(table.frame)
+    forest = LazyForestClassifier(FOLD_TREES, random_state=0, categorical_features=categorical, n_jobs=1)
+    cv = StratifiedKFold(n_folds, shuffle=True, random_state=0)
+    folds = np.empty(len(y), dtype=np.int64)
+    for fold, (_, test) in enumerate(cv.split(X, y)):
+        folds[test] = fold
+    whole = forest.fit(X, y)
+    queries = whole._queries(X)
+    ways = {
+        "shared": lambda: cross_val_predict(forest, X, y, cv=cv),
+        "encoded once": lambda: explore_fold_by_fold(whole._forest, queries, folds, folds, 1, False),
+        "refitted": lambda: refit_and_predict(forest, X, y, cv=cv, params={"row_ids": np.arange(len(y))}),
+    }
+    seconds: dict[str, float] = {}
+    for _ in range(2):
+        for way, call in ways.items():
+            seconds[way] = min(seconds.get(way, np.inf), best_cpu(call, 1)[0])
+    return {"data": name, "folds": n_folds, "trees": FOLD_TREES, "seconds": seconds}
 
 
 def one_row(peer: str, table: Any, trees: int) -> float | None:
@@ -178,6 +202,16 @@ def comparison_table(cells: list[dict[str, Any]]) -> str:
     return markdown(header, rows)
 
 
+def fold_table(cells: list[dict[str, Any]]) -> str:
+    rows = []
+    for cell in cells:
+        shared, once, refitted = (cell["seconds"][way] for way in ("shared", "encoded once", "refitted"))
+        ratios = [f"{once / shared:.2f}", f"{refitted / shared:.2f}"]
+        rows.append([cell["data"], str(cell["folds"]), f"{shared:.2f}", f"{once:.2f}", f"{refitted:.2f}", *ratios])
+    header = ["data", "folds", "shared, CPU s", "one by one, encoded once", "refitted", "one by one / shared"]
+    return markdown([*header, "refitted / shared"], rows)
+
+
 def label_table(found: list[dict[str, Any]]) -> str:
     rankings = list(found[0]["precision"])
     rows = [[f["data"], str(f["flipped"]), *(f"{f['precision'][r]:.3f}" for r in rankings)] for f in found]
@@ -192,6 +226,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
     run["versions"] = machine.list_versions()
     run["tables"] = [compare(name, asked) for name in names]
     print(comparison_table(run["tables"]), flush=True)
+    run["folds"] = [compare_folds(name, n, asked) for name in names[-2:] for n in (10, 40)]
+    print(fold_table(run["folds"]), flush=True)
     run["growth"] = grow([size for size in SIZES if not asked.quick or size <= 10_000])
     run["labels"] = [find_labels(name, asked) for name in names if name != "adult"]
     print(label_table(run["labels"]))

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from helpers import COMPILED, encoded, random_forest, random_table, rules_of, target_of
+from lazyforest.engine import subtraction
 from lazyforest.engine.layout import BLOCK
 from lazyforest.runner import Forest, explore_fold_by_fold, explore_shared
 
@@ -58,6 +59,26 @@ def test_tables_with_histograms(two_classes):
         rng = np.random.default_rng(100 + seed)
         n = int(rng.integers(2 * BLOCK, 6 * BLOCK)) if COMPILED else BLOCK + 60
         assert_folds_agree(*random_case(rng, n, False, two_classes))
+
+
+@pytest.mark.parametrize("two_classes", [True, False])
+def test_large_folds_are_subtracted_from_their_group(two_classes, monkeypatch):
+    least = subtraction.LEAST_ROWS
+    if not COMPILED:
+        least = BLOCK + 10
+        monkeypatch.setattr(subtraction, "LEAST_ROWS", least)
+        monkeypatch.setattr("lazyforest.engine.folds.LEAST_ROWS", least)
+    scanned, by_refits = 0, 0
+    for seed in range(12 if COMPILED else 1):
+        rng = np.random.default_rng(200 + seed)
+        n = int(rng.integers(least, 3 * least)) if COMPILED else least + 50
+        forest, X, _ = random_case(rng, n, False, two_classes)
+        forest = forest._replace(rules=forest.rules._replace(max_features=X.shape[1]))
+        folds = rng.permutation(n) % int(rng.integers(subtraction.LEAST_FOLDS, 41))
+        assert subtraction.can_subtract(*forest[:3], folds.max() + 1)
+        costs = assert_folds_agree(forest, X, np.where(rng.random(n) < rng.choice([0.0, 0.2]), -1, folds))
+        scanned, by_refits = scanned + costs.rows_scanned, by_refits + costs.rows_scanned_by_refits
+    assert scanned < 0.8 * by_refits
 
 
 def test_values_that_a_single_row_has():
