@@ -314,7 +314,7 @@ def choose_for_all(
         q = queries[i]
         f = own[q]
         here = is_here(folds, f)
-        if folds.lone:
+        if folds.lone and f != common:  # the only query of its fold
             scanned += hi - lo - here
         elif cells[f, ASKED] != visit:
             cells[f, ASKED] = visit
