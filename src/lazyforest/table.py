@@ -79,8 +79,9 @@ def read_matrix(array: Array, names: Sequence[Any], wanted: list[bool | None]) -
     if np.isinf(array).any():
         for j, name in enumerate(names):
             finite(array[:, j], name)
+    ranking = new_ranking(len(array) if any(wanted) else 0)
     return [
-        read_numbers(array[:, j], name, True) if want else Raw(name, NUMBER, array[:, j])
+        as_categories(array[:, j], name, ranking) if want else Raw(name, NUMBER, array[:, j])
         for j, (name, want) in enumerate(zip(names, wanted, strict=True))
     ]
 
@@ -215,10 +216,12 @@ def refuse_long_integers(lowest: Any, highest: Any, name: Any) -> None:
 
 def read_numbers(x: Array, name: Any, wanted: bool | None) -> Raw:
     x = finite(np.ascontiguousarray(x, dtype=np.float64), name)
-    if not wanted:
-        return Raw(name, NUMBER, x)
+    return as_categories(x, name, new_ranking(len(x))) if wanted else Raw(name, NUMBER, x)
+
+
+def as_categories(x: Array, name: Any, ranking: Ranking) -> Raw:
     codes = np.empty(len(x), dtype=CODES[1])
-    distinct = rank(x, codes, new_ranking(len(x)))
+    distinct = rank(np.ascontiguousarray(x), codes, ranking)
     return Raw(name, CATEGORY, None, codes.astype(np.int64) - 1, distinct.tolist(), NUMBER)
 
 
@@ -389,6 +392,9 @@ def code_categories(raw: Raw) -> tuple[Array, Column]:
     assert raw.indices is not None
     assert raw.distinct is not None
     used = np.bincount(raw.indices + 1, minlength=len(raw.distinct) + 1)[1:] > 0
+    if raw.family == NUMBER and used.all() and raw.distinct == sorted(raw.distinct):  # as ``as_categories`` leaves them
+        known = {value: code for code, value in enumerate(raw.distinct, start=1)}
+        return raw.indices + 1, Column(raw.name, CATEGORY, raw.family, known)
     ascending = sorted((value, k) for k, value in enumerate(raw.distinct) if used[k])
     code_of = np.zeros(len(raw.distinct) + 1, dtype=np.int64)  # the last one, index -1, is missing
     for code, (_, k) in enumerate(ascending, start=1):

@@ -255,26 +255,22 @@ def count_codes(
     categories: Any,
     gone: Any,
 ) -> Any:
-    seen, one, size = np.uint64(0), np.uint64(1), gone.size
-    by_code[0] = 0
+    seen, one, size, k = np.uint64(0), np.uint64(1), gone.size, np.int64(0)
+    for b in range(n_codes):
+        for c in range(size):
+            by_code[b, c] = 0
     for i in range(lo, hi):
         local = unordered[i]
         code = np.uint64(coarse[row[local], j])
-        here = by_code[code]
-        if (seen >> code) & one == 0:
-            seen |= one << code
-            for c in range(size):
-                here[c] = 0
-        add(here, y[local], weight[local], shift, regression)
-    k = np.int64(0)
+        seen |= one << code
+        add(by_code[code], y[local], weight[local], shift, regression)
     for c in range(size):
         gone[c] = by_code[0, c]
-    for b in range(1, n_codes):
-        if (seen >> np.uint64(b)) & one != 0:
-            categories[k] = b
-            for c in range(size):
-                held[k, c] = by_code[b, c]
-            k += 1
+    for b in range(1, n_codes):  # no branch: whether a small node has a category cannot be predicted
+        categories[k] = b
+        for c in range(size):
+            held[k, c] = by_code[b, c]
+        k += np.int64((seen >> np.uint64(b)) & one)
     return k
 
 
