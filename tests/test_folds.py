@@ -32,9 +32,10 @@ def random_case(rng, n, regression, two_classes):
     return Forest(table, target_of(T), rules_of(settings, "batched", shape[1]), TREES, False), X, random_folds(rng, n)
 
 
-def assert_folds_agree(forest, X, folds):
-    together = explore_shared(forest, X, folds, folds, 1, False)
-    alone = explore_fold_by_fold(forest, X, folds, folds, 1, False)
+def assert_folds_agree(forest, X, folds, own=None):
+    own = folds if own is None else own
+    together = explore_shared(forest, X, own, folds, 1, False)
+    alone = explore_fold_by_fold(forest, X, own, folds, 1, False)
     assert together.votes.tolist() == alone.votes.tolist()
     assert together.costs.rows_scanned_by_refits == alone.costs.rows_scanned
     return together.costs
@@ -62,21 +63,23 @@ def test_tables_with_histograms(two_classes):
 
 
 @pytest.mark.parametrize("two_classes", [True, False])
-def test_large_folds_are_subtracted_from_their_group(two_classes, monkeypatch):
-    least = subtraction.LEAST_ROWS
-    if not COMPILED:
-        least = BLOCK + 10
-        monkeypatch.setattr(subtraction, "LEAST_ROWS", least)
-        monkeypatch.setattr("lazyforest.engine.folds.LEAST_ROWS", least)
+@pytest.mark.parametrize(("lowest", "highest"), [(10, 60), (2 * BLOCK, 8 * BLOCK)])
+def test_large_folds_are_subtracted_from_their_group(two_classes, lowest, highest, monkeypatch):
+    """Folds of any size, some with queries but no rows; groups are kept to the end."""
+    monkeypatch.setattr(subtraction, "LEAST_ROWS", 1)
+    monkeypatch.setattr(subtraction, "LEAST_FOLDS", 2)
     scanned, by_refits = 0, 0
-    for seed in range(12 if COMPILED else 1):
+    for seed in range(6000 // highest if COMPILED else max(120 // lowest, 1)):
         rng = np.random.default_rng(200 + seed)
-        n = int(rng.integers(2 * least, 4 * least)) if COMPILED else 2 * least
+        n = int(rng.integers(lowest, highest if COMPILED else lowest + 20))
         forest, X, _ = random_case(rng, n, False, two_classes)
         forest = forest._replace(rules=forest.rules._replace(max_features=X.shape[1]))
-        folds = rng.permutation(n) % int(rng.integers(subtraction.LEAST_FOLDS, 41))
-        assert subtraction.can_subtract(*forest[:3], folds.max() + 1)
-        costs = assert_folds_agree(forest, X, np.where(rng.random(n) < rng.choice([0.0, 0.2]), -1, folds))
+        n_folds = int(rng.integers(2, 41))
+        folds = np.where(rng.random(n) < rng.choice([0.0, 0.0, 0.7]), 0, rng.integers(n_folds, size=n))
+        folds = np.where(rng.random(n) < rng.choice([0.0, 0.0, 0.2]), -1, folds)
+        own = folds if rng.random() < 0.5 else rng.integers(-1, n_folds + 2, n)
+        assert subtraction.can_subtract(*forest[:3], n_folds)
+        costs = assert_folds_agree(forest, X, folds, own)
         scanned, by_refits = scanned + costs.rows_scanned, by_refits + costs.rows_scanned_by_refits
     assert scanned < by_refits
 
@@ -101,13 +104,24 @@ def separable(X, y, rng):
     return Forest(table, target_of(T), rules_of(settings, "batched", X.shape[1]), TREES, False), queries
 
 
-def test_room_for_rows_grows(monkeypatch):
+def test_nodes_that_weigh_much():
+    """Rows too heavy to be looked up, in nodes so heavy that convexity may drown in rounding."""
+    for seed in range(10 if COMPILED else 1):
+        rng = np.random.default_rng(seed)
+        forest, X, _ = random_case(rng, 60, False, True)
+        weight = np.where(rng.random(60) < 0.1, 2000, 1)
+        target = forest.target._replace(weight=weight, multiplicity=weight)
+        assert_folds_agree(forest._replace(target=target), X, np.arange(60))
+
+
+@pytest.mark.parametrize("n_folds", [5, None])
+def test_room_for_rows_grows(n_folds, monkeypatch):
     """Rows of forked groups are copied; where there is no room a tree is explored again with more."""
     from lazyforest import runner
 
     rng = np.random.default_rng(0)
     forest, X, _ = random_case(rng, 200 if COMPILED else 60, False, True)
-    folds = rng.permutation(len(X)) % 5
+    folds = rng.permutation(len(X)) % (n_folds or len(X))
     room_of_calls = []
 
     def with_little_room(task, folds, own, trees, votes, room):

@@ -30,6 +30,7 @@ from lazyforest.engine.subtraction import can_subtract
 from lazyforest.progress import Progress
 
 ROWS_LEFT_OUT = 2e4  # a kernel call answers so many, over its trees: it ends within seconds
+CALLS_TO_SHARE = 16  # folds share an exploration that takes no longer than so many calls
 CELLS_PER_CALL = 2e8  # a kernel call ends within about a second, so that Ctrl-C and the progress bar are served
 
 
@@ -208,10 +209,16 @@ def explore_folds(forest: Forest, X: Array, own: Array, folds: Array, n_jobs: in
     all, such a query sees all rows.
     """
     alike = forest.rules.min_weight_fraction_leaf == 0.0  # otherwise what a side has to weigh depends on the fold
-    sizes = np.bincount(folds[folds >= 0], minlength=1)
-    shares = sizes.max() <= 1 or can_subtract(forest.table, forest.target, forest.rules, len(sizes))
-    explored = explore_shared if shares and alike else explore_fold_by_fold
+    lone = np.bincount(folds[folds >= 0], minlength=1).max() <= 1
+    explored = explore_shared if alike and (lone or pays_to_share(forest, folds, own)) else explore_fold_by_fold
     return explored(forest, X, own, folds, n_jobs, verbose)
+
+
+def pays_to_share(forest: Forest, folds: Array, own: Array) -> bool:
+    """Can folds of many rows share an exploration, and does it end within a few calls' time, for it is one?"""
+    (m, n), n_folds = forest.table.codes.shape, int(max(folds.max(), own.max(initial=-1))) + 1
+    cells = n_folds * n * m * (1 + np.log2(n))
+    return cells < CALLS_TO_SHARE * CELLS_PER_CALL and can_subtract(*forest[:3], n_folds)
 
 
 def explore_shared(forest: Forest, X: Array, own: Array, folds: Array, n_jobs: int | None, verbose: bool) -> Answer:

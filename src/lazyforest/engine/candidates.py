@@ -58,32 +58,33 @@ class Cut(NamedTuple):
     score: Scalar
 
 
-def new_candidates(table: Table) -> Candidates:
-    whole = np.int64
+def new_candidates(table: Table, wanted: bool) -> Candidates:
+    """Buffers; without room if none are ``wanted``."""
+    whole, most = np.int64, MOST if wanted else 0
     return Candidates(
         place=np.zeros(3, dtype=whole),
         kinds=np.zeros(KINDS, dtype=np.bool_),
         least=np.empty(KINDS + 2),
         heaviest=np.empty(2, dtype=whole),
-        column=np.empty(MOST, dtype=whole),
-        lower=np.empty(MOST, dtype=whole),
-        lower_weight=np.empty(MOST, dtype=whole),
-        cut=np.empty(MOST, dtype=whole),
-        cut_weight=np.empty(MOST, dtype=whole),
-        variant=np.empty(MOST, dtype=whole),
-        left=np.empty((MOST, 2), dtype=whole),
+        column=np.empty(most, dtype=whole),
+        lower=np.empty(most, dtype=whole),
+        lower_weight=np.empty(most, dtype=whole),
+        cut=np.empty(most, dtype=whole),
+        cut_weight=np.empty(most, dtype=whole),
+        variant=np.empty(most, dtype=whole),
+        left=np.empty((most, 2), dtype=whole),
         missing=np.zeros(table.codes.shape[0], dtype=whole),
-        relevant=np.empty((KINDS, MOST), dtype=whole),
+        relevant=np.empty((KINDS, most), dtype=whole),
         n_relevant=np.zeros(KINDS, dtype=whole),
-        scores=np.empty((KINDS, MOST, 2)),
-        below=np.empty((KINDS, MOST), dtype=np.int32),
-        above=np.empty((KINDS, MOST), dtype=np.int32),
+        scores=np.empty((KINDS, most, 2)),
+        below=np.empty((KINDS, most), dtype=np.int32),
+        above=np.empty((KINDS, most), dtype=np.int32),
         stretches=np.empty((KINDS, 2 * len(table.codes) + 1), dtype=np.int32),
         n_stretches=np.zeros(KINDS, dtype=whole),
         most=np.empty((KINDS, 2 * len(table.codes))),
         highest=np.zeros(KINDS, dtype=whole),
         furthest=np.empty(KINDS),
-        sets=new_sets(int(table.is_category.sum())),
+        sets=new_sets(int(table.is_category.sum()) if wanted else 0),
     )
 
 
@@ -381,7 +382,7 @@ def best_candidate(found: Any, kind: Any, codes: Any, r: Any) -> Any:
         else:
             if code < cuts[i]:
                 end = first
-            elif code >= cuts[relevant[last - 1]]:  # like most rows
+            elif code >= cuts[relevant[last - 1]]:
                 middle = last
             while middle < end:
                 half = (middle + end) >> 1

@@ -82,7 +82,7 @@ from lazyforest.engine.left_out import decide_without_row, has_candidates, prepa
 from lazyforest.engine.nodes import Node, copy
 from lazyforest.engine.partition import settle
 from lazyforest.engine.record import new_record
-from lazyforest.engine.subtraction import LEAST_FOLDS, LEAST_ROWS, fill_by_fold, subtract
+from lazyforest.engine.subtraction import fill_by_fold, subtract
 
 
 @inlined
@@ -124,7 +124,10 @@ def forget(cell: Any) -> None:
 
 @inlined
 def keep_lone_rows(target: Any, search: Any, bag: Any, folds: Any, n: Any) -> Any:
-    """The cells of folds of one row, which stay the same throughout a tree; returns the largest size of a row."""
+    """The cells of folds of one row, which stay the same throughout a tree, but for ALIKE, which says nothing here.
+
+    Returns the largest size of a row.
+    """
     cells, kind, row = folds.cells, folds.kind, folds.row
     for f in range(cells.shape[0]):
         forget(cells[f])
@@ -422,6 +425,7 @@ def explore_trees_without(
         frame, key = folds.stack[top], folds.keys[top]
         lo, hi, q_lo, q_hi, depth = frame[LO], frame[HI], frame[Q_LO], frame[Q_HI], frame[DEPTH]
         folds.place[TOP] = frame[ROOM]
+        costs[STACK_WORDS] = max(costs[STACK_WORDS], folds.place[TOP] + X.shape[0])
         if frame[KIND] == SINGLE:
             bag.block[0] = bag.block[1] = 0
             before = costs[ROWS_SCANNED]
@@ -436,13 +440,12 @@ def explore_trees_without(
             n_folds = none
             if not folds.lone:
                 n_folds = number_folds(folds, bag.queries, q_lo, q_hi)
-                if n_folds < LEAST_FOLDS or hi - lo < LEAST_ROWS or folds.histograms.shape[0] == 0:
+                if n_folds < folds.least_folds or hi - lo < folds.least_rows or folds.histograms.shape[0] == 0:
                     sort_by_fold(folds, bag.queries, bag.spare_queries, q_lo, q_hi, n_folds)
                     top = push_group(folds, top, lo, hi, q_lo, q_hi, depth, BY_FOLD, key)
                     continue
             costs[NODES] += 1
             folds.place[VISIT] += 1
-            costs[STACK_WORDS] = max(costs[STACK_WORDS], folds.place[TOP] + X.shape[0])
             size = sum_rows(target, search, bag, folds, lo, hi)
             if folds.lone:
                 see_rows(folds, lo, hi)

@@ -45,10 +45,15 @@ def push_group(folds: Any, top: Any, lo: Any, hi: Any, q_lo: Any, q_hi: Any, dep
 @jit
 def take_others(folds: Any, f: Any, lo: Any, hi: Any) -> Any:
     """Copy the rows but those of a fold above the others; returns where they end, -1 if there is no room."""
-    rows, fold, at = folds.rows, folds.fold, folds.place[TOP]
-    if at + hi - lo > rows.size:
+    if folds.place[TOP] + hi - lo > folds.rows.size:
         folds.place[FULL] = 1
         return -1
+    return copy_others(folds.rows, folds.fold, f, lo, hi, folds.place[TOP])
+
+
+@jit
+def copy_others(rows: Any, fold: Any, f: Any, lo: Any, hi: Any, at: Any) -> Any:
+    """rows[lo:hi] but those of a fold to rows[at:]; returns where they end."""
     for i in range(lo, hi):
         rows[at] = rows[i]
         at += fold[rows[i]] != f
@@ -131,11 +136,7 @@ def part_in_place(table: Any, folds: Any, bag: Any, lo: Any, hi: Any, q: Any) ->
 @jit
 def drop_fold(folds: Any, f: Any, lo: Any, hi: Any) -> Any:
     """Take a fold's rows out of rows[lo:hi]; returns where the others end."""
-    rows, fold, at = folds.rows, folds.fold, lo
-    for i in range(lo, hi):
-        rows[at] = rows[i]
-        at += fold[rows[i]] != f
-    return at
+    return copy_others(folds.rows, folds.fold, f, lo, hi, lo)
 
 
 @inlined

@@ -6,13 +6,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from lazyforest.engine import subtraction
 from lazyforest.engine.candidate_sets import HEAVIEST
 from lazyforest.engine.candidates import Candidates, new_candidates
 from lazyforest.engine.exploration import Task
 from lazyforest.engine.layout import BINS, ROW, Array, inlined, jit
 from lazyforest.engine.lists import Small, new_small
 from lazyforest.engine.nodes import copy
-from lazyforest.engine.subtraction import new_histograms
 
 SEVERAL, PARTING, BY_FOLD, SINGLE = range(4)  # kinds of frames: a group to be looked at, to be parted by conditions, to
 #   be parted by folds, of a single fold
@@ -44,7 +44,9 @@ class Folds(NamedTuple):
     #   its rows, their size, how many have the target of the node's first row, the last group with a query of the
     #   fold, the last for which its condition was found, and the statistics of its rows
     number: Array  # (folds + 1,) among the folds that have queries at the node, otherwise -1
-    histograms: Array  # (folds + 1, columns, BINS, classes) by that number, or none: ``subtraction.new_histograms``
+    histograms: Array  # (folds + 2, columns, BINS, classes) by that number, or none: ``subtraction.new_histograms``
+    least_rows: int  # a smaller group, or of fewer folds, is explored fold by fold, unless they are of one row
+    least_folds: int
     lone: bool  # no fold has two rows or two queries. Then their cells stay the same throughout a tree, and
     #   the next three tell what matters to most queries in a few bytes
     kind: Array  # (folds + 1,) of the fold's row, UNKIND or NOT_DRAWN
@@ -84,14 +86,16 @@ def new_folds(task: Task, folds: Array, own: Array, room: int) -> Folds:
         keys=np.empty(depth, dtype=np.uint64),
         small=new_small(table, target, task.search.weight, True),
         other=new_small(table, target, task.search.weight, False),
-        candidates=new_candidates(table),
+        candidates=new_candidates(table, lone),
         block=np.zeros(2, dtype=np.int64),
         total=np.empty(statistics, dtype=np.int64),
         rest=np.empty(statistics, dtype=np.int64),
         left=np.empty(statistics, dtype=np.int64),
         cells=np.zeros((count, HELD + statistics), dtype=np.int64),
         number=np.full(count, -1, dtype=np.int32),
-        histograms=new_histograms(table, target, rules, task.search.weight, 0 if lone else count),
+        histograms=subtraction.new_histograms(table, target, rules, task.search.weight, 0 if lone else count - 1),
+        least_rows=subtraction.LEAST_ROWS * target.n_classes,
+        least_folds=subtraction.LEAST_FOLDS,
         lone=lone,
         kind=np.empty(count, dtype=np.int8),
         row=np.zeros(count, dtype=ROW),

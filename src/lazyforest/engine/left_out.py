@@ -39,7 +39,7 @@ from lazyforest.engine.nodes import Node, copy
 
 @inlined
 def prepare(table: Any, target: Any, rules: Any, search: Any, folds: Any, queries: Any, frame: Any, shared: Any) -> Any:
-    """Find the cuts that matter to folds of a single row, if the rows are of two classes and the columns numbers."""
+    """Find the cuts and sets that matter to folds of a single row, if the rows are of two classes, by entropy."""
     lo, hi, total, found = frame[LO], frame[HI], folds.total, folds.candidates
     usable = rules.criterion == ENTROPY and total.size == 2 and shared.column >= 0
     usable = usable and rules.max_features >= search.columns.size

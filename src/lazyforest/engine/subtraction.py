@@ -12,7 +12,7 @@ import numpy as np
 
 from lazyforest.engine.layout import BINS, HISTOGRAM_COLUMNS, WEIGHTS, Array, Rules, Table, Target, jit
 
-LEAST_ROWS, LEAST_FOLDS = 512, 5  # a smaller group is explored fold by fold
+LEAST_ROWS, LEAST_FOLDS = BINS, 5  # a group of less, per class, is explored fold by fold
 MOST_BYTES = 1 << 26
 
 
@@ -21,14 +21,16 @@ def can_subtract(table: Table, target: Target, rules: Rules, n_folds: int) -> bo
     nodes look at, in histograms that fit?
     """
     m, n = table.codes.shape
-    fits = (n_folds + 1) * m * BINS * max(target.n_classes, 1) * WEIGHTS[-1]().itemsize <= MOST_BYTES
-    pays = n >= LEAST_ROWS and n_folds >= LEAST_FOLDS
+    fits = (n_folds + 2) * m * BINS * max(target.n_classes, 1) * WEIGHTS[-1]().itemsize <= MOST_BYTES
+    pays = n >= LEAST_ROWS * target.n_classes and n_folds >= LEAST_FOLDS
     return pays and fits and target.n_classes > 0 and m <= HISTOGRAM_COLUMNS and rules.max_features >= m
 
 
 def new_histograms(table: Table, target: Target, rules: Rules, weight: Array, n_folds: int) -> Array:
-    """(folds + 1, columns, BINS, classes), the last for rows of other folds and then for all; or none."""
-    count = n_folds + 1 if can_subtract(table, target, rules, n_folds) else 0
+    """(folds + 2, columns, BINS, classes): folds that have a number at a node, queries of no fold among them, and after
+    these all rows; or none.
+    """
+    count = n_folds + 2 if can_subtract(table, target, rules, n_folds) else 0
     return np.empty((count, min(table.codes.shape[0], HISTOGRAM_COLUMNS), BINS, target.n_classes), dtype=weight.dtype)
 
 
