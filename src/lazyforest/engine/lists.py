@@ -2,7 +2,7 @@
 
 A small node is copied into a block and its columns sorted when first looked at; the lists of its whole subtree come
 from parting these. Where a node looks at few columns only, these are sorted anew instead. Columns of few categories
-need no order: they are counted.
+need no order: they are counted. A table that is itself no larger is sorted once, for all trees.
 """
 
 from __future__ import annotations
@@ -45,24 +45,31 @@ class Small(NamedTuple):
     y: Array  # (BLOCK,)
     unordered: Array  # (BLOCK,) local row numbers, parted as the exploration goes
     lists: Array  # (columns, BLOCK) words, ascending, parted likewise; or a single one
-    listed: Array  # (1,): so many of the columns have lists at this node, but for those that are counted
+    listed: Array  # (2,): so many of the columns have lists at this node, but for those that are counted; rows in all
     counted: Array  # (columns,) bool: of at most FEW categories
     spare: Array  # (BLOCK,)
     valid: Array  # (BLOCK,) which side a row goes to
+    order: Array  # (columns, rows) of a table of at most BLOCK rows: these by column, for all trees; otherwise none
+    ordered: Array  # (columns,) is that done?
+    place: Array  # (rows,) the local number of a row of such a table, -1: it is not in the block
 
 
 def new_small(table: Table, target: Target, weight: Array, listed: bool) -> Small:
-    m = table.codes.shape[0]
+    m, n = table.codes.shape
+    ordered = (m, n) if listed and n <= BLOCK else (0, 0)
     return Small(
         row=np.empty(BLOCK, dtype=ROW),
         weight=np.empty(BLOCK, dtype=weight.dtype),
         y=np.empty(BLOCK, dtype=target.y.dtype),
         unordered=np.empty(BLOCK, dtype=np.uint32),
         lists=np.empty((m if listed else 1, BLOCK), dtype=np.uint32),
-        listed=np.zeros(1, dtype=np.int64),
+        listed=np.zeros(2, dtype=np.int64),
         counted=frozen(table.is_category & (table.first_code[:, BINS] <= FEW)),
         spare=np.empty(BLOCK, dtype=np.uint32),
         valid=np.empty(BLOCK, dtype=np.bool_),
+        order=np.empty(ordered, dtype=np.uint8),
+        ordered=np.zeros(ordered[0], dtype=np.bool_),
+        place=np.empty(ordered[1], dtype=np.int16),
     )
 
 
@@ -83,7 +90,13 @@ def search_small(node: Any, table: Any, search: Any, small: Any, rules: Any, lis
             for k in range(small.listed[0], everything if count < everything else i + 1):
                 c = columns[k]
                 if not small.counted[c]:
-                    sort_column(table.codes[c], table.first_code[c, BINS], search, small, small.lists[c], lo, hi)
+                    if small.place.size > 0 and hi - lo == small.listed[1]:
+                        if not small.ordered[c]:
+                            order_rows(table.codes[c], table.first_code[c, BINS], search, small.order[c])
+                            small.ordered[c] = True
+                        list_column(table.codes[c], small.order[c], small.place, small.lists[c])
+                    else:
+                        sort_column(table.codes[c], table.first_code[c, BINS], search, small, small.lists[c], lo, hi)
                 small.listed[0] = k + 1
         if small.counted[j]:
             k = count_categories(node.shift, table, search, small, rules.criterion == SQUARED_ERROR, j, lo, hi)
@@ -112,7 +125,11 @@ def open_block(node: Any, target: Any, search: Any, small: Any) -> None:
     for i in range(node.hi - node.lo):
         r = node.rows[node.lo + i]
         row[i], weight[i], y[i], unordered[i] = r, search.weight[r], target.y[r], i
-    small.listed[0] = 0
+    small.listed[0], small.listed[1] = 0, node.hi - node.lo
+    if small.place.size > 0:
+        small.place[:] = -1
+        for i in range(node.hi - node.lo):
+            small.place[row[i]] = i
 
 
 @jit
@@ -130,6 +147,31 @@ def sort_column(codes: Any, most: Any, search: Any, small: Any, out: Any, lo: An
             last = code
             dense += np.uint32(1)
         out[lo + i] = (dense << np.uint32(SHIFT)) | np.uint32(words[i] & np.uint64(LOCAL))
+
+
+@jit
+def order_rows(codes: Any, most: Any, search: Any, out: Any) -> None:
+    """All rows of a small table in the order of a column."""
+    words = search.words
+    for r in range(codes.size):
+        words[r] = (np.uint64(codes[r]) << np.uint64(SHIFT)) | np.uint64(r)
+    sort_words(words, search.spare, search.places, codes.size, np.uint64(SHIFT), most)
+    for i in range(codes.size):
+        out[i] = words[i] & np.uint64(LOCAL)
+
+
+@jit
+def list_column(codes: Any, order: Any, place: Any, out: Any) -> None:
+    """As ``sort_column`` for the whole block, from the order of all rows of the table."""
+    last, dense, at = np.int64(0), np.uint32(0), 0
+    for i in range(order.size):
+        r = order[i]
+        code, local = np.int64(codes[r]), place[r]
+        here = local >= 0
+        dense += np.uint32(here and code != last)
+        last = code if here else last
+        out[at] = (dense << np.uint32(SHIFT)) | (np.uint32(local) & np.uint32(LOCAL))
+        at += here  # what is not in the block is overwritten
 
 
 @jit
