@@ -28,7 +28,7 @@ from lazyforest.runner import explore_fold_by_fold, explore_folds
 PEERS = ("intelex", "lightgbm")  # the fastest of the others on one row: Gamma, Adult
 NOISE = 0.05
 SIZES = (1_000, 3_000, 10_000, 30_000, 100_000)
-GROWTH_TREES, FOLD_TREES = 10, 30
+GROWTH_TREES, FOLD_TREES = 10, 20
 
 
 def parse(arguments: Sequence[str] | None = None) -> argparse.Namespace:
