@@ -13,7 +13,7 @@ help:
 	@echo 'make test    lint, types and all tests'
 	@echo 'make bench-quick | bench | growth | accuracy   lazyforest beside other forests (minutes | hours | hours | minutes)'
 	@echo 'make paper   the experiments of the paper, beside its numbers (under an hour)'
-	@echo 'make scale   a table of 5 x 10^7 rows on disk, over a local Dask cluster (half an hour)'
+	@echo 'make scale   a table of 5 x 10^7 rows on disk, over a local Dask cluster (an hour and a half)'
 
 setup: $(READY)
 
