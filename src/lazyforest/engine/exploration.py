@@ -277,14 +277,6 @@ def choose(
     return search_small(node, table, search, small, rules, listed, at, at + n)
 
 
-@jit
-def choose_apart(
-    table: Any, target: Any, rules: Any, search: Any, small: Any, block: Any, frame: Any, node: Any, filled: Any
-) -> Any:
-    """``choose``, compiled once for all callers of a kernel: it is half of what there is to compile."""
-    return choose(table, target, rules, search, small, block, frame, node, filled)
-
-
 @inlined
 def part(codes: Any, columns: Any, small: Any, bag: Any, frame: Any, condition: Any, want_right: Any) -> Any:
     """Part the training rows of a node; returns the middle."""
@@ -358,19 +350,9 @@ def start_lane(lanes: Any, lane: Any, bag: Any, weight: Any) -> Any:
 
 @inlined
 def explore_from(
-    table: Any,
-    target: Any,
-    rules: Any,
-    X: Any,
-    search: Any,
-    small: Any,
-    bag: Any,
-    top: Any,
-    votes: Any,
-    record: Any,
-    apart: Any,
+    table: Any, target: Any, rules: Any, X: Any, search: Any, small: Any, bag: Any, top: Any, votes: Any, record: Any
 ) -> None:
-    """Open the nodes on the stack, and those below that are needed. ``apart``, a literal: call ``choose_apart``."""
+    """Open the nodes on the stack, and those below that are needed."""
     algorithm, criterion, costs, member, vote = rules.algorithm, rules.criterion, bag.costs, bag.member, bag.vote
     recording = record.keys.size > 0
     while top > 0:
@@ -387,10 +369,7 @@ def explore_from(
         best = Best(0.0, -1, 0, 0, False, False, NUMBER)
         if frame.depth < rules.max_depth and size >= rules.min_samples_split and not pure:
             costs[ROWS_SCANNED] += frame.hi - frame.lo
-            if apart:
-                best = choose_apart(table, target, rules, search, small, bag.block, frame, node, False)
-            else:
-                best = choose(table, target, rules, search, small, bag.block, frame, node, False)
+            best = choose(table, target, rules, search, small, bag.block, frame, node, False)
         if best.column < 0:
             add_votes(votes, bag.queries, frame.q_lo, frame.q_hi, vote)
             if recording:
@@ -440,7 +419,7 @@ def explore_trees(
                 for q in range(X.shape[0]):
                     bag.queries[q] = q
             top = start(algorithm, bag, root_key(rules.seed, tree), group)
-        explore_from(table, target, rules, X, search, small, bag, top, votes, record, False)
+        explore_from(table, target, rules, X, search, small, bag, top, votes, record)
 
 
 @jit

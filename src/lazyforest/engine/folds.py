@@ -16,7 +16,7 @@ from lazyforest.engine.exploration import (
     Frame,
     Task,
     cast,
-    choose_apart,
+    choose,
     explore_from,
     push,
     sum_up,
@@ -205,7 +205,7 @@ def vote_without(folds: Any, f: Any, rules: Any, vote: Any, votes: Any, q: Any) 
         votes[q, c] += vote[c]
 
 
-@inlined
+@jit
 def search_rows(
     table: Any, target: Any, rules: Any, search: Any, folds: Any, small: Any, filled: Any, lo: Any, hi: Any, key: Any
 ) -> Any:
@@ -214,7 +214,7 @@ def search_rows(
     node = Node(folds.rows, lo, hi, folds.rest, none, none, 0.0, False, key)
     folds.block[0] = folds.block[1] = 0
     frame = Frame(lo, hi, 0, 0, 0, 0, 0, 0, key)
-    return choose_apart(table, target, rules, search, small, folds.block, frame, node, filled)
+    return choose(table, target, rules, search, small, folds.block, frame, node, filled)
 
 
 @inlined
@@ -430,7 +430,7 @@ def explore_trees_without(
             bag.block[0] = bag.block[1] = 0
             before = costs[ROWS_SCANNED]
             below = push(bag, 0, Frame(lo, hi, q_lo, q_hi, depth, -1, hi - lo, 0, key))
-            explore_from(table, target, rules, X, search, small, bag, below, votes, record, True)
+            explore_from(table, target, rules, X, search, small, bag, below, votes, record)
             costs[REFITS] += costs[ROWS_SCANNED] - before
             continue
         if frame[KIND] == BY_FOLD:
