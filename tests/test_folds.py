@@ -5,7 +5,7 @@ import pytest
 
 from helpers import COMPILED, encoded, random_forest, random_table, rules_of, target_of
 from lazyforest.engine import subtraction
-from lazyforest.engine.layout import BLOCK
+from lazyforest.engine.layout import BLOCK, EVERY_ROW_ONCE
 from lazyforest.runner import Forest, explore_fold_by_fold, explore_shared
 
 TREES = 3
@@ -66,7 +66,7 @@ def test_tables_with_histograms(two_classes):
 @pytest.mark.parametrize(("lowest", "highest"), [(10, 60), (2 * BLOCK, 8 * BLOCK)])
 def test_large_folds_are_subtracted_from_their_group(two_classes, lowest, highest, monkeypatch):
     """Folds of any size, some with queries but no rows; groups are kept to the end."""
-    monkeypatch.setattr(subtraction, "LEAST_ROWS", 1)
+    monkeypatch.setattr(subtraction, "LEAST_ROWS", 0)
     monkeypatch.setattr(subtraction, "LEAST_FOLDS", 2)
     scanned, by_refits = 0, 0
     for seed in range(6000 // highest if COMPILED else max(120 // lowest, 1)):
@@ -121,6 +121,7 @@ def test_room_for_rows_grows(n_folds, monkeypatch):
 
     rng = np.random.default_rng(0)
     forest, X, _ = random_case(rng, 200 if COMPILED else 60, False, True)
+    forest = forest._replace(rules=forest.rules._replace(bootstrap=EVERY_ROW_ONCE))
     folds = rng.permutation(len(X)) % (n_folds or len(X))
     room_of_calls = []
 
