@@ -100,12 +100,24 @@ def test_the_answer_of_one_machine(client, target, weight, given, rows):
         assert forest.predict_proba(queries).tolist() == expected.predict_proba(queries).tolist()
 
 
-def test_adult(client, datasets):
+@pytest.mark.parametrize("workers", [1, 2, 4])
+def test_adult(workers, datasets):
+    """Classes, then a number, with weights; a partition is empty."""
     X, y = datasets("adult")
-    expected = LazyForestClassifier(2, max_depth=8, random_state=0).fit(X, y)
-    forest = DaskLazyForestClassifier(2, max_depth=8, random_state=0)
-    forest.fit(dd.from_pandas(X, npartitions=3), dd.from_pandas(pd.Series(y), npartitions=3))
-    assert forest.predict_proba(X[:50]).tolist() == expected.predict_proba(X[:50]).tolist()
+    y, weight = pd.Series(y), pd.Series(1 + 0.5 * (np.arange(len(X)) % 3))
+    parts = [10_000, 0, 20_000, len(X) - 30_000]
+    with (
+        LocalCluster(n_workers=workers, threads_per_worker=1, dashboard_address=":0") as cluster,
+        Client(cluster, set_as_default=False) as client,
+    ):
+        for one, many, method, target in (
+            (LazyForestClassifier, DaskLazyForestClassifier, "predict_proba", y),
+            (LazyForestRegressor, DaskLazyForestRegressor, "predict", X["age"] + 0.5),
+        ):
+            expected = one(2, max_depth=8, random_state=0).fit(X, target, sample_weight=weight)
+            forest = many(2, client=client, max_depth=8, random_state=0)
+            forest.fit(cut(X, parts), cut(target, parts), sample_weight=cut(weight, parts))
+            assert getattr(forest, method)(X[:50]).tolist() == getattr(expected, method)(X[:50]).tolist()
 
 
 def test_queries_in_partitions(client):

@@ -14,7 +14,7 @@ from typing import Any
 import dask
 import dask.array
 import dask.dataframe
-from distributed import Client, Future, wait
+from distributed import Client, Future
 
 from lazyforest.dask.passes import Result, Work, add, count, keep
 from lazyforest.engine.layout import Array
@@ -69,9 +69,8 @@ def reduced(client: Client, futures: list[Future], total: Callable[[list[Any]], 
 
 def checked(futures: list[Future]) -> list[Future]:
     """Wait until all are there; raise what one of them raised."""
-    wait(futures)
     for future in futures:
-        if future.status != "finished":
+        if future.exception() is not None:  # asks its own client, where ``distributed.wait`` asks the default one
             future.result()
     return futures
 
