@@ -218,12 +218,16 @@ def pays_to_share(forest: Forest, folds: Array, own: Array) -> bool:
     """Can folds of many rows share an exploration, and does it end within a few calls' time, for it is one?"""
     (m, n), n_folds = forest.table.codes.shape, int(max(folds.max(), own.max(initial=-1))) + 1
     cells = n_folds * n * m * (1 + np.log2(n))
-    return cells < CALLS_TO_SHARE * CELLS_PER_CALL and can_subtract(*forest[:3], n_folds)
+    return cells < CALLS_TO_SHARE * CELLS_PER_CALL and can_subtract(*forest[:3])
 
 
 def explore_shared(forest: Forest, X: Array, own: Array, folds: Array, n_jobs: int | None, verbose: bool) -> Answer:
     """``explore_folds`` with queries that travel together until leaving out their own folds makes them disagree."""
     jobs, before = effective_n_jobs(n_jobs), time.process_time()
+    order, asked = np.argsort(folds, kind="stable"), np.argsort(own, kind="stable")
+    if np.any(folds[:-1] > folds[1:]):  # rows and queries by fold: those of one are neighbours wherever they go
+        forest, folds = take(forest, order), folds[order]
+    X, own = X[asked], own[asked]
     total, refits = Answer(no_votes(forest, X), Costs(), []), 0
     per_call = int(np.clip(ROWS_LEFT_OUT / len(X), 1, -(-forest.n_estimators // (4 * jobs))))
     ranges = [range(t, min(t + per_call, forest.n_estimators)) for t in range(0, forest.n_estimators, per_call)]
@@ -236,9 +240,11 @@ def explore_shared(forest: Forest, X: Array, own: Array, folds: Array, n_jobs: i
             total = total._replace(costs=total.costs.plus(found.costs))
             refits += found.costs.rows_scanned_by_refits or 0
             progress.advance(len(trees))
+    votes = np.empty_like(total.votes)
+    votes[asked] = total.votes
     seconds = time.process_time() - before
     spent = total.costs._replace(bytes=total.costs.bytes * jobs, cpu_seconds=seconds, rows_scanned_by_refits=refits)
-    return total._replace(costs=spent)
+    return Answer(votes, spent, [])
 
 
 def explore_some_folds(forest: Forest, X: Array, own: Array, folds: Array, trees: range) -> Answer:

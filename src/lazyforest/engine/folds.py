@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from lazyforest.engine.bins import fill_histogram
 from lazyforest.engine.bootstrap import draw_counts, root_key
 from lazyforest.engine.exploration import (
     Frame,
@@ -23,23 +24,21 @@ from lazyforest.engine.exploration import (
     weigh_bag,
 )
 from lazyforest.engine.forks import (
-    drop_fold,
+    copy_others,
+    count_own_folds,
     go_down_apart,
     go_on_by_fold,
-    number_folds,
     push_group,
     single_fold,
-    sort_by_fold,
     sort_by_group,
-    take_others,
+    span_of,
+    swap_with_end,
 )
 from lazyforest.engine.groups import (
     ALIKE,
-    ASKED,
     BY_FOLD,
     COLUMN,
     CONDITION,
-    DECIDED,
     DEPTH,
     FULL,
     HELD,
@@ -82,7 +81,7 @@ from lazyforest.engine.left_out import decide_without_row, has_candidates, prepa
 from lazyforest.engine.nodes import Node, copy
 from lazyforest.engine.partition import settle
 from lazyforest.engine.record import new_record
-from lazyforest.engine.subtraction import fill_by_fold, subtract
+from lazyforest.engine.subtraction import subtract
 
 
 @inlined
@@ -109,10 +108,11 @@ def count_folds(target: Any, search: Any, bag: Any, folds: Any, lo: Any, hi: Any
 
 @inlined
 def forget_folds(folds: Any, lo: Any, hi: Any) -> None:
-    rows, fold, cells = folds.rows, folds.fold, folds.cells
+    rows, fold, cells, previous = folds.rows, folds.fold, folds.cells, -1
     for i in range(lo, hi):
-        if fold[rows[i]] >= 0:
-            forget(cells[fold[rows[i]]])
+        if fold[rows[i]] != previous:
+            previous = fold[rows[i]]
+            forget(cells[previous])
 
 
 @jit
@@ -182,11 +182,14 @@ def retire(
         alike += y[folds.rows[i]] == y[folds.rows[lo]]
     if not deep and size - largest >= rules.min_samples_split and most < min(alike, hi - lo - alike):
         return frame[Q_HI]  # no fold has so many rows that without them it would be a leaf
+    f, leaf = np.int64(-1), False
     for i in range(frame[Q_LO], frame[Q_HI]):
         q = queries[i]
-        f = folds.own[q]
-        own = folds.cells[f, SIZE] if is_here(folds, f) else np.int64(0)
-        if deep or size - own < rules.min_samples_split or is_pure_without(folds, f, lo, hi, y, alike):
+        if folds.own[q] != f:  # the first query of its fold
+            f = np.int64(folds.own[q])
+            own = folds.cells[f, SIZE] if is_here(folds, f) else np.int64(0)
+            leaf = deep or size - own < rules.min_samples_split or is_pure_without(folds, f, lo, hi, y, alike)
+        if leaf:
             vote_without(folds, f, rules, bag.vote, votes, q)
         else:
             queries[kept] = q
@@ -227,25 +230,32 @@ def decide(
     folds: Any,
     small: Any,
     f: Any,
-    count: Any,
+    filled: Any,
     lo: Any,
     hi: Any,
+    end: Any,
     key: Any,
 ) -> Any:
-    """Find the condition of a fold's queries: the best one on folds.rows[lo:hi]. Several folds have histograms."""
+    """Find the condition of a fold's queries, the best one on rows[lo:hi]; rows[hi:end] are the fold's."""
     copy(folds.total, folds.rest, folds.rest.size)
-    number = np.int64(folds.number[f])
-    if f < folds.cells.shape[0] - 1:
+    if hi < end:
         for c in range(folds.rest.size):
             folds.rest[c] -= folds.cells[f, HELD + c]
-    else:
-        number = count
-    if count > 0:
-        subtract(folds.histograms, number, count, search.columns.size, search.n_bins, search.histogram)
+    if filled:
+        subtract(
+            folds.histogram,
+            search.n_bins,
+            folds.rows,
+            hi,
+            end,
+            target.y,
+            search.weight,
+            table.coarse,
+            search.histogram,
+        )
     else:
         bag.costs[ROWS_SCANNED] += hi - lo
-    best = search_rows(table, target, rules, search, folds, small, count > 0, lo, hi, key)
-    folds.cells[f, DECIDED] = folds.place[VISIT]
+    best = search_rows(table, target, rules, search, folds, small, filled, lo, hi, key)
     folds.apply[f, COLUMN] = best.column
     if best.column >= 0:
         condition = settle(folds.rest, table, best, search.members, search.best_left, bag.member, rules.criterion)
@@ -284,67 +294,61 @@ def choose_for_all(
     folds: Any,
     frame: Any,
     key: Any,
-    n_folds: Any,
     votes: Any,
 ) -> Any:
-    """Every query gets the condition of its fold, or votes if there is none; returns where the others end.
-
-    ``n_folds`` have a number, and each finds its condition by subtraction; or none has, if they are of a row each.
-    """
+    """Every query gets the condition of its fold, or votes if there is none; returns where the others end."""
     lo, hi, queries, own, cells, apply = frame[LO], frame[HI], bag.queries, folds.own, folds.cells, folds.apply
-    visit, common = folds.place[VISIT], cells.shape[0] - 1
-    if n_folds > 0:
-        fill_by_fold(
+    common = cells.shape[0] - 1
+    filled = not folds.lone
+    if filled:
+        fill_histogram(
             folds.rows,
             lo,
             hi,
+            np.int64(0),
             target.y,
             search.weight,
             table.coarse,
             table.first_code,
             search.columns,
-            folds.fold,
-            folds.number,
-            n_folds,
+            False,
             search.n_bins,
-            folds.histograms,
+            folds.histogram,
         )
         bag.costs[ROWS_SCANNED] += hi - lo
-    shared = decide(table, target, rules, search, bag, folds, folds.small, common, n_folds, lo, hi, key)
+    shared = decide(table, target, rules, search, bag, folds, folds.small, common, filled, lo, hi, hi, key)
     fast = folds.lone and prepare(table, target, rules, search, folds, queries, frame, shared)
     count, kept, usual, scanned = np.int64(0), frame[Q_LO], np.int64(-1), np.int64(0)
+    previous, f, group = np.int64(-1), np.int64(-1), np.int64(-1)
     for i in range(frame[Q_LO], frame[Q_HI]):
         q = queries[i]
-        f = own[q]
-        here = is_here(folds, f)
-        if folds.lone and f != common:  # the only query of its fold
-            scanned += hi - lo - here
-        elif cells[f, ASKED] != visit:
-            cells[f, ASKED] = visit
-            scanned += hi - lo - cells[f, PRESENT]
-        if not here:
-            f = common
-        elif fast and has_candidates(table, search, folds, f):
-            f = decide_without_row(table, search, folds, f, X[q], lo, hi, shared)
-        elif cells[f, DECIDED] != visit:
-            end = take_others(folds, f, lo, hi)
-            if end < 0:
-                break
-            start = folds.place[TOP]
-            best = decide(table, target, rules, search, bag, folds, folds.other, f, n_folds, start, end, key)
-            if best.column >= 0 and apply[common, COLUMN] >= 0:
-                join(folds, f, common, best, folds.rows, start, end, table.codes[best.column])
-        if apply[f, COLUMN] < 0:
-            vote_without(folds, own[q], rules, bag.vote, votes, q)
-            continue
-        group = usual if f == common else np.int64(-1)
+        if own[q] != previous:  # the first query of its fold
+            previous = f = np.int64(own[q])
+            here = is_here(folds, f)
+            scanned += hi - lo - (cells[f, PRESENT] if here else 0)
+            if not here:
+                f = common
+            elif fast and has_candidates(table, search, folds, f):
+                f = decide_without_row(table, search, folds, f, X[q], lo, hi, shared)
+            else:
+                start, stop = span_of(folds, f, lo, hi)
+                end = hi - (stop - start)
+                swap_with_end(folds.rows, start, stop, hi)
+                best = decide(table, target, rules, search, bag, folds, folds.other, f, filled, lo, end, hi, key)
+                if best.column >= 0 and apply[common, COLUMN] >= 0:
+                    join(folds, f, common, best, folds.rows, lo, end, table.codes[best.column])
+                swap_with_end(folds.rows, start, stop, hi)
+            group = usual if f == common else np.int64(-1)
+            if group < 0 and apply[f, COLUMN] >= 0:
+                group = find_group(folds, f, count)
+                if group == count:
+                    open_group(folds, f, q, count)
+                    count += 1
+                if f == common:
+                    usual = group
         if group < 0:
-            group = find_group(folds, f, count)
-            if group == count:
-                open_group(folds, f, q, count)
-                count += 1
-            if f == common:
-                usual = group
+            vote_without(folds, previous, rules, bag.vote, votes, q)
+            continue
         folds.group[q] = group
         folds.routed[q] = f
         queries[kept] = q
@@ -414,7 +418,7 @@ def explore_trees_without(
     folds.place[TOP], folds.place[FULL] = n, 0
     f = single_fold(folds, bag.queries, 0, X.shape[0])
     if f >= 0:
-        n = drop_fold(folds, f, 0, n)
+        n = copy_others(folds, f, none, n, none)
     kind = SINGLE if f >= 0 else SEVERAL
     most, largest = np.int64(0), np.int64(0)
     if folds.lone and kind == SEVERAL:
@@ -437,11 +441,9 @@ def explore_trees_without(
             top = go_on_by_fold(folds, bag, frame, key, top)
             continue
         if frame[KIND] == SEVERAL:
-            n_folds = none
             if not folds.lone:
-                n_folds = number_folds(folds, bag.queries, q_lo, q_hi)
-                if n_folds < folds.least_folds or hi - lo < folds.least_rows or folds.histograms.shape[0] == 0:
-                    sort_by_fold(folds, bag.queries, bag.spare_queries, q_lo, q_hi, n_folds)
+                few = count_own_folds(folds, bag.queries, q_lo, q_hi) < folds.least_folds
+                if few or hi - lo < folds.least_rows or folds.histogram.shape[0] == 0:
                     top = push_group(folds, top, lo, hi, q_lo, q_hi, depth, BY_FOLD, key)
                     continue
             costs[NODES] += 1
@@ -453,7 +455,7 @@ def explore_trees_without(
                 most, largest = count_folds(target, search, bag, folds, lo, hi)
             frame[Q_HI] = retire(target, rules, folds, bag, frame, size, most, largest, votes)
             if frame[Q_HI] > q_lo:
-                frame[Q_HI] = choose_for_all(table, target, rules, X, search, bag, folds, frame, key, n_folds, votes)
+                frame[Q_HI] = choose_for_all(table, target, rules, X, search, bag, folds, frame, key, votes)
             if not folds.lone:
                 forget_folds(folds, lo, hi)
         if frame[Q_HI] > q_lo and folds.place[FULL] == 0:
@@ -470,7 +472,7 @@ def sum_rows(target: Any, search: Any, bag: Any, folds: Any, lo: Any, hi: Any) -
 
 
 def explore_without(task: Task, folds: Array, own: Array, trees: range, votes: Array, room: list[int]) -> Folds:
-    """Explore some trees. ``room`` for rows grows until they fit."""
+    """Explore some trees. Rows and queries are in the order of their folds; ``room`` for rows grows until they fit."""
     buffers = new_folds(task, folds, own, room[0])
     bag = task.bag._replace(rows=buffers.rows)
     record = new_record(task.bag.vote.size)

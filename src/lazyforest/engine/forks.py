@@ -43,21 +43,43 @@ def push_group(folds: Any, top: Any, lo: Any, hi: Any, q_lo: Any, q_hi: Any, dep
 
 
 @jit
-def take_others(folds: Any, f: Any, lo: Any, hi: Any) -> Any:
-    """Copy the rows but those of a fold above the others; returns where they end, -1 if there is no room."""
-    if folds.place[TOP] + hi - lo > folds.rows.size:
-        folds.place[FULL] = 1
-        return -1
-    return copy_others(folds.rows, folds.fold, f, lo, hi, folds.place[TOP])
+def first_of_fold(rows: Any, fold: Any, f: Any, lo: Any, hi: Any) -> Any:
+    """Where the rows of a fold, or of later ones, start: the rows of a group are in the order of their folds."""
+    while lo < hi:
+        middle = (lo + hi) // 2
+        if fold[rows[middle]] < f:
+            lo = middle + 1
+        else:
+            hi = middle
+    return lo
+
+
+@inlined
+def span_of(folds: Any, f: Any, lo: Any, hi: Any) -> Any:
+    """rows[start:stop], of rows[lo:hi], are those of a fold."""
+    start = first_of_fold(folds.rows, folds.fold, f, lo, hi)
+    return start, first_of_fold(folds.rows, folds.fold, f + 1, start, hi)
 
 
 @jit
-def copy_others(rows: Any, fold: Any, f: Any, lo: Any, hi: Any, at: Any) -> Any:
+def swap_with_end(rows: Any, start: Any, stop: Any, hi: Any) -> None:
+    """Put rows[start:stop] behind the others of rows[:hi]; done again, where they were."""
+    for i in range(min(stop - start, hi - stop)):
+        rows[start + i], rows[hi - 1 - i] = rows[hi - 1 - i], rows[start + i]
+
+
+@jit
+def copy_others(folds: Any, f: Any, lo: Any, hi: Any, at: Any) -> Any:
     """rows[lo:hi] but those of a fold to rows[at:]; returns where they end."""
-    for i in range(lo, hi):
-        rows[at] = rows[i]
-        at += fold[rows[i]] != f
-    return at
+    rows = folds.rows
+    start, stop = span_of(folds, f, lo, hi)
+    if at != lo:
+        for i in range(lo, start):
+            rows[at + i - lo] = rows[i]
+    at += start - lo
+    for i in range(stop, hi):
+        rows[at + i - stop] = rows[i]
+    return at + hi - stop
 
 
 @jit
@@ -98,10 +120,7 @@ def part_group(folds: Any, queries: Any, spare: Any, lo: Any, hi: Any) -> Any:
 def single_fold(folds: Any, queries: Any, lo: Any, hi: Any) -> Any:
     """The fold of all these queries, or MANY."""
     f = folds.own[queries[lo]]
-    for i in range(lo + 1, hi):
-        if folds.own[queries[i]] != f:
-            return np.int64(MANY)
-    return f
+    return f if folds.own[queries[hi - 1]] == f else np.int64(MANY)
 
 
 @jit
@@ -133,12 +152,6 @@ def part_in_place(table: Any, folds: Any, bag: Any, lo: Any, hi: Any, q: Any) ->
     return mid
 
 
-@jit
-def drop_fold(folds: Any, f: Any, lo: Any, hi: Any) -> Any:
-    """Take a fold's rows out of rows[lo:hi]; returns where the others end."""
-    return copy_others(folds.rows, folds.fold, f, lo, hi, lo)
-
-
 @inlined
 def go_down_apart(table: Any, folds: Any, bag: Any, frame: Any, key: Any, top: Any) -> Any:
     """Part the last group of a frame; its rows are copied while there are others, and parted in place for the last."""
@@ -160,7 +173,7 @@ def go_down_apart(table: Any, folds: Any, bag: Any, frame: Any, key: Any, top: A
         if alone:
             begin, end = (mid, hi) if side else (lo, mid)
             if f >= 0:
-                end = drop_fold(folds, f, begin, end)
+                end = copy_others(folds, f, begin, end, begin)
         else:
             begin = folds.place[TOP]
             end = copy_side(folds, lo, hi, codes, q, side == 1, f)
@@ -172,25 +185,12 @@ def go_down_apart(table: Any, folds: Any, bag: Any, frame: Any, key: Any, top: A
 
 
 @inlined
-def number_folds(folds: Any, queries: Any, lo: Any, hi: Any) -> Any:
-    """Number the folds of some queries, in order of appearance; returns how many."""
-    own, number, count = folds.own, folds.number, 0
-    for f in range(number.size):
-        number[f] = -1
-    for i in range(lo, hi):
-        f = own[queries[i]]
-        if number[f] < 0:
-            number[f] = count
-            count += 1
-    return np.int64(count)
-
-
-@inlined
-def sort_by_fold(folds: Any, queries: Any, spare: Any, lo: Any, hi: Any, count: Any) -> None:
-    """Sort queries by the number of their fold."""
-    for i in range(lo, hi):
-        folds.group[queries[i]] = folds.number[folds.own[queries[i]]]
-    sort_by_group(folds, queries, spare, lo, hi, count)
+def count_own_folds(folds: Any, queries: Any, lo: Any, hi: Any) -> Any:
+    """How many folds some queries have: they are in the order of these."""
+    count = 1
+    for i in range(lo + 1, hi):
+        count += folds.own[queries[i]] != folds.own[queries[i - 1]]
+    return count
 
 
 @inlined
@@ -200,10 +200,12 @@ def go_on_by_fold(folds: Any, bag: Any, frame: Any, key: Any, top: Any) -> Any:
     f, start, begin = folds.own[queries[q_hi - 1]], q_hi - 1, lo
     while start > q_lo and folds.own[queries[start - 1]] == f:
         start -= 1
-    if start == q_lo:
-        end = drop_fold(folds, f, lo, hi)
-    else:
+    if start > q_lo:
         top = push_group(folds, top, lo, hi, q_lo, start, frame[DEPTH], BY_FOLD, key)
-        begin, end = folds.place[TOP], take_others(folds, f, lo, hi)
-        folds.place[TOP] = max(end, begin)
-    return push_group(folds, top, begin, max(end, begin), start, q_hi, frame[DEPTH], SINGLE, key)
+        begin = folds.place[TOP]
+        if begin + hi - lo > folds.rows.size:
+            folds.place[FULL] = 1
+            return top
+    end = copy_others(folds, f, lo, hi, begin)
+    folds.place[TOP] = max(end, folds.place[TOP])
+    return push_group(folds, top, begin, end, start, q_hi, frame[DEPTH], SINGLE, key)

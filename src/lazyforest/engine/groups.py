@@ -18,7 +18,7 @@ SEVERAL, PARTING, BY_FOLD, SINGLE = range(4)  # kinds of frames: a group to be l
 #   be parted by folds, of a single fold
 LO, HI, Q_LO, Q_HI, DEPTH, KIND, ROOM, FRAME = range(8)
 COLUMN, CUT, MISSING, IS_SET, CONDITION = range(5)
-PRESENT, SIZE, ALIKE, ASKED, DECIDED, HELD = range(6)  # of a fold's cell
+PRESENT, SIZE, ALIKE, HELD = range(4)  # of a fold's cell
 TOP, FULL, VISIT = range(3)
 UNKIND, NOT_DRAWN = -1, -2  # of a fold's row: it needs a search of its own, or is not in the bag
 MANY = -2  # in place of a fold; -1 is that of rows which all see
@@ -41,10 +41,8 @@ class Folds(NamedTuple):
     rest: Array  # (statistics,) of the rows that a fold may look at
     left: Array  # (statistics,)
     cells: Array  # (folds + 1, HELD + statistics) a fold at the node, in one line of the processor's cache:
-    #   its rows, their size, how many have the target of the node's first row, the last group with a query of the
-    #   fold, the last for which its condition was found, and the statistics of its rows
-    number: Array  # (folds + 1,) among the folds that have queries at the node, otherwise -1
-    histograms: Array  # (folds + 2, columns, BINS, classes) by that number, or none: ``subtraction.new_histograms``
+    #   its rows, their size, how many have the target of the node's first row, and the statistics of its rows
+    histogram: Array  # (columns, BINS, classes) of the group, or none: ``subtraction.new_histogram``
     least_rows: int  # a smaller group, or of fewer folds, is explored fold by fold, unless they are of one row
     least_folds: int
     lone: bool  # no fold has two rows or two queries. Then their cells stay the same throughout a tree, and
@@ -92,9 +90,8 @@ def new_folds(task: Task, folds: Array, own: Array, room: int) -> Folds:
         rest=np.empty(statistics, dtype=np.int64),
         left=np.empty(statistics, dtype=np.int64),
         cells=np.zeros((count, HELD + statistics), dtype=np.int64),
-        number=np.full(count, -1, dtype=np.int32),
-        histograms=subtraction.new_histograms(table, target, rules, task.search.weight, 0 if lone else count - 1),
-        least_rows=subtraction.LEAST_ROWS * target.n_classes,
+        histogram=subtraction.new_histogram(table, target, rules, task.search.weight),
+        least_rows=subtraction.LEAST_ROWS,
         least_folds=subtraction.LEAST_FOLDS,
         lone=lone,
         kind=np.empty(count, dtype=np.int8),

@@ -19,7 +19,6 @@ from lazyforest.engine.groups import (
     COLUMN,
     CONDITION,
     CUT,
-    DECIDED,
     HELD,
     HI,
     IS_SET,
@@ -176,7 +175,6 @@ def note_set(
     for c in range(2):
         rest[c] = total[c] - folds.cells[f, HELD + c]
     weight = rest[0] + rest[1]
-    folds.cells[f, DECIDED] = folds.place[VISIT]
     apply[COLUMN] = -1
     if not best_score > (f_of[rest[0]] + f_of[rest[1]] - f_of[weight]) + MIN_GAIN * float(weight):
         return
@@ -220,7 +218,6 @@ def note_candidate(table: Any, folds: Any, f: Any, best: Any, search: Any) -> No
     for c in range(2):
         rest[c] = folds.total[c] - folds.cells[f, HELD + c]
     weight = rest[0] + rest[1]
-    folds.cells[f, DECIDED] = folds.place[VISIT]
     apply[COLUMN] = -1
     if not best.score > (f_of[rest[0]] + f_of[rest[1]] - f_of[weight]) + MIN_GAIN * float(weight):
         return
