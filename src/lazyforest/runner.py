@@ -29,7 +29,8 @@ from lazyforest.engine.record import Record, walk
 from lazyforest.engine.subtraction import can_subtract
 from lazyforest.progress import Progress
 
-ROWS_LEFT_OUT = 2e4  # a kernel call answers so many, over its trees: it ends within seconds
+ROWS_LEFT_OUT = 1e5  # a kernel call answers so many, over its trees: it ends within seconds
+SLOWER = 5  # where each row that is left out needs a search of its own, it answers fewer
 CALLS_TO_SHARE = 16  # folds share an exploration that takes no longer than so many calls
 CELLS_PER_CALL = 2e8  # a kernel call ends within about a second, so that Ctrl-C and the progress bar are served
 
@@ -229,7 +230,8 @@ def explore_shared(forest: Forest, X: Array, own: Array, folds: Array, n_jobs: i
         forest, folds = take(forest, order), folds[order]
     X, own = X[asked], own[asked]
     total, refits = Answer(no_votes(forest, X), Costs(), []), 0
-    per_call = int(np.clip(ROWS_LEFT_OUT / len(X), 1, -(-forest.n_estimators // (4 * jobs))))
+    rows = ROWS_LEFT_OUT if forest.target.n_classes == 2 else ROWS_LEFT_OUT / SLOWER
+    per_call = int(np.clip(rows / len(X), 1, -(-forest.n_estimators // (4 * jobs))))
     ranges = [range(t, min(t + per_call, forest.n_estimators)) for t in range(0, forest.n_estimators, per_call)]
     with Progress(forest.n_estimators, "trees", verbose) as progress:
         run = Parallel(n_jobs=jobs, prefer="threads", return_as="generator")

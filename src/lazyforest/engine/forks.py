@@ -27,7 +27,6 @@ from lazyforest.engine.groups import (
     SINGLE,
     TOP,
     holds,
-    is_valid_row,
 )
 from lazyforest.engine.layout import BINS, inlined, jit
 from lazyforest.engine.partition import Condition, part_rows
@@ -40,6 +39,13 @@ def push_group(folds: Any, top: Any, lo: Any, hi: Any, q_lo: Any, q_hi: Any, dep
     row[DEPTH], row[KIND], row[ROOM] = depth, kind, folds.place[TOP]
     folds.keys[top] = key
     return top + 1
+
+
+@inlined
+def has_room(folds: Any, n: Any) -> Any:
+    """Is there room for n more rows? Otherwise the exploration ends, to start again with more."""
+    folds.place[FULL] = folds.place[TOP] + n > folds.rows.size
+    return folds.place[FULL] == 0
 
 
 @jit
@@ -123,20 +129,6 @@ def single_fold(folds: Any, queries: Any, lo: Any, hi: Any) -> Any:
     return f if folds.own[queries[hi - 1]] == f else np.int64(MANY)
 
 
-@jit
-def copy_side(folds: Any, lo: Any, hi: Any, codes: Any, q: Any, side: Any, without: Any) -> Any:
-    """Copy the rows of a side of q's condition, but those of a fold, above the others; returns where they end."""
-    rows, fold, at, condition, members = folds.rows, folds.fold, folds.place[TOP], folds.chosen[q], folds.chosen_set[q]
-    if at + hi - lo > rows.size:
-        folds.place[FULL] = 1
-        return at
-    for i in range(lo, hi):
-        r = rows[i]
-        rows[at] = r
-        at += (is_valid_row(condition, members, codes[r]) == side) & (fold[r] != without)
-    return at
-
-
 @inlined
 def part_in_place(table: Any, folds: Any, bag: Any, lo: Any, hi: Any, q: Any) -> Any:
     """Part rows[lo:hi] by q's condition; returns the middle."""
@@ -159,25 +151,24 @@ def go_down_apart(table: Any, folds: Any, bag: Any, frame: Any, key: Any, top: A
     start = q_hi - 1
     while start > q_lo and folds.group[queries[start - 1]] == folds.group[queries[start]]:
         start -= 1
-    alone, q, depth = start == q_lo, queries[start], frame[DEPTH] + 1
-    codes = table.codes[folds.chosen[q, COLUMN]]
-    if not alone:
+    q, depth = queries[start], frame[DEPTH] + 1
+    if start > q_lo:
         top = push_group(folds, top, lo, hi, q_lo, start, frame[DEPTH], PARTING, key)
+        if not has_room(folds, hi - lo):
+            return top
+        begin = folds.place[TOP]
+        lo, hi = begin, copy_others(folds, single_fold(folds, queries, start, q_hi), lo, hi, begin)
+        folds.place[TOP] = hi
     q_mid = part_group(folds, queries, bag.spare_queries, start, q_hi)
-    mid = part_in_place(table, folds, bag, lo, hi, q) if alone else lo
+    mid = part_in_place(table, folds, bag, lo, hi, q)
     for side in range(2):
         first, last = (q_mid, q_hi) if side else (start, q_mid)
         if first == last:
             continue
+        begin, end = (mid, hi) if side else (lo, mid)
         f = single_fold(folds, queries, first, last)
-        if alone:
-            begin, end = (mid, hi) if side else (lo, mid)
-            if f >= 0:
-                end = copy_others(folds, f, begin, end, begin)
-        else:
-            begin = folds.place[TOP]
-            end = copy_side(folds, lo, hi, codes, q, side == 1, f)
-            folds.place[TOP] = end
+        if f >= 0:
+            end = copy_others(folds, f, begin, end, begin)
         kind = SINGLE if f >= 0 else SEVERAL
         child = mix(key, CHILD + np.uint64(side))
         top = push_group(folds, top, begin, end, first, last, depth, kind, child)
@@ -202,10 +193,9 @@ def go_on_by_fold(folds: Any, bag: Any, frame: Any, key: Any, top: Any) -> Any:
         start -= 1
     if start > q_lo:
         top = push_group(folds, top, lo, hi, q_lo, start, frame[DEPTH], BY_FOLD, key)
-        begin = folds.place[TOP]
-        if begin + hi - lo > folds.rows.size:
-            folds.place[FULL] = 1
+        if not has_room(folds, hi - lo):
             return top
+        begin = folds.place[TOP]
     end = copy_others(folds, f, lo, hi, begin)
     folds.place[TOP] = max(end, folds.place[TOP])
     return push_group(folds, top, begin, end, start, q_hi, frame[DEPTH], SINGLE, key)
