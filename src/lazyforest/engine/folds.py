@@ -58,6 +58,7 @@ from lazyforest.engine.groups import (
     UNKIND,
     VISIT,
     Folds,
+    are_equal,
     is_here,
     is_valid_query,
     join,
@@ -275,10 +276,7 @@ def find_group(folds: Any, f: Any, count: Any) -> Any:
         same = True
         for k in range(CONDITION):
             same &= chosen[k] == apply[k]
-        if same and apply[IS_SET]:
-            for k in range(bits.size):
-                same &= members[k] == bits[k]
-        if same:
+        if same and (not apply[IS_SET] or are_equal(members, bits)):
             return g
     return count
 
@@ -373,13 +371,16 @@ def route_queries(folds: Any, queries: Any, lo: Any, hi: Any, X: Any, common: An
     )
     usual, usual_set, usual_threshold = route[common], route_set[common], threshold[common]
     usual_column = max(usual[COLUMN], 0)
+    last, own, own_set, own_threshold, own_column = common, usual, usual_set, usual_threshold, usual_column
     for i in range(lo, hi):
         q = queries[i]
         f = routed[q]
         if f == common:
             valid[q] = is_valid_query(usual, usual_set, usual_threshold, X[q, usual_column])
-        else:
-            valid[q] = is_valid_query(route[f], route_set[f], threshold[f], X[q, route[f, COLUMN]])
+            continue
+        if f != last:
+            last, own, own_set, own_threshold, own_column = f, route[f], route_set[f], threshold[f], route[f, COLUMN]
+        valid[q] = is_valid_query(own, own_set, own_threshold, X[q, own_column])
 
 
 @inlined

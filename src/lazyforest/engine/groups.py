@@ -137,6 +137,14 @@ def holds(members: Any, code: Any) -> Any:
 
 
 @jit
+def are_equal(one: Any, other: Any) -> Any:
+    for k in range(one.size):
+        if one[k] != other[k]:
+            return False
+    return True
+
+
+@jit
 def is_valid_row(condition: Any, members: Any, code: Any) -> Any:
     if code == 0:
         return condition[MISSING] != 0
@@ -182,11 +190,13 @@ def join(folds: Any, f: Any, common: Any, best: Any, rows: Any, lo: Any, hi: Any
     if best.any_missing and apply[MISSING] != shared[MISSING]:
         return
     if apply[IS_SET]:
-        for i in range(lo, hi):
-            code = np.int64(codes[rows[i]])
-            if code > 0 and holds(folds.apply_set[f], code) != holds(folds.apply_set[common], code):
-                return
-        copy(folds.apply_set[common], folds.apply_set[f], folds.apply_set.shape[1])
+        own_set, shared_set = folds.apply_set[f], folds.apply_set[common]
+        if not are_equal(own_set, shared_set):
+            for i in range(lo, hi):
+                code = np.int64(codes[rows[i]])
+                if code > 0 and holds(own_set, code) != holds(shared_set, code):
+                    return
+            copy(shared_set, own_set, own_set.size)
     elif not best.lower < shared[CUT] <= best.cut:
         return
     apply[CUT], apply[MISSING] = shared[CUT], shared[MISSING]
