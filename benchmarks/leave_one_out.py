@@ -94,7 +94,7 @@ def compare_folds(name: str, n_folds: int, asked: argparse.Namespace) -> dict[st
         "refitted": lambda: refit_and_predict(forest, X, y, cv=cv, params={"row_ids": np.arange(len(y))}),
     }
     seconds: dict[str, float] = {}
-    for _ in range(2):
+    for _ in range(3):
         answers = []
         for way, call in ways.items():
             spent, answer = best_cpu(call, 1)

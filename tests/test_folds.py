@@ -67,7 +67,6 @@ def test_tables_with_histograms(two_classes):
 def test_large_folds_are_subtracted_from_their_group(two_classes, lowest, highest, monkeypatch):
     """Folds of any size, some with queries but no rows; groups are kept to the end."""
     monkeypatch.setattr(subtraction, "LEAST_ROWS", 0)
-    monkeypatch.setattr(subtraction, "LEAST_FOLDS", 2)
     scanned, by_refits = 0, 0
     for seed in range(6000 // highest if COMPILED else max(120 // lowest, 1)):
         rng = np.random.default_rng(200 + seed)

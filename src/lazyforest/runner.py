@@ -31,6 +31,7 @@ from lazyforest.progress import Progress
 
 ROWS_LEFT_OUT = 1e5  # a kernel call answers so many, over its trees: it ends within seconds
 SLOWER = 5  # where each row that is left out needs a search of its own, it answers fewer
+FOLDS_TO_SHARE = 20  # fewer, of many rows each, soon disagree: sharing them gains nothing
 CALLS_TO_SHARE = 16  # folds share an exploration that takes no longer than so many calls
 CELLS_PER_CALL = 2e8  # a kernel call ends within about a second, so that Ctrl-C and the progress bar are served
 
@@ -219,7 +220,8 @@ def pays_to_share(forest: Forest, folds: Array, own: Array) -> bool:
     """Can folds of many rows share an exploration, and does it end within a few calls' time, for it is one?"""
     (m, n), n_folds = forest.table.codes.shape, int(max(folds.max(), own.max(initial=-1))) + 1
     cells = n_folds * n * m * (1 + np.log2(n))
-    return cells < CALLS_TO_SHARE * CELLS_PER_CALL and can_subtract(*forest[:3])
+    few_calls = cells < CALLS_TO_SHARE * CELLS_PER_CALL
+    return n_folds >= FOLDS_TO_SHARE and few_calls and can_subtract(*forest[:3])
 
 
 def explore_shared(forest: Forest, X: Array, own: Array, folds: Array, n_jobs: int | None, verbose: bool) -> Answer:

@@ -25,7 +25,6 @@ from lazyforest.engine.exploration import (
 )
 from lazyforest.engine.forks import (
     copy_others,
-    count_own_folds,
     go_down_apart,
     go_on_by_fold,
     push_group,
@@ -442,11 +441,9 @@ def explore_trees_without(
             top = go_on_by_fold(folds, bag, frame, key, top)
             continue
         if frame[KIND] == SEVERAL:
-            if not folds.lone:
-                few = count_own_folds(folds, bag.queries, q_lo, q_hi) < folds.least_folds
-                if few or hi - lo < folds.least_rows or folds.histogram.shape[0] == 0:
-                    top = push_group(folds, top, lo, hi, q_lo, q_hi, depth, BY_FOLD, key)
-                    continue
+            if not folds.lone and (hi - lo < folds.least_rows or folds.histogram.shape[0] == 0):
+                top = push_group(folds, top, lo, hi, q_lo, q_hi, depth, BY_FOLD, key)
+                continue
             costs[NODES] += 1
             folds.place[VISIT] += 1
             size = sum_rows(target, search, bag, folds, lo, hi)

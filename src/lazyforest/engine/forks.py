@@ -176,15 +176,6 @@ def go_down_apart(table: Any, folds: Any, bag: Any, frame: Any, key: Any, top: A
 
 
 @inlined
-def count_own_folds(folds: Any, queries: Any, lo: Any, hi: Any) -> Any:
-    """How many folds some queries have: they are in the order of these."""
-    count = 1
-    for i in range(lo + 1, hi):
-        count += folds.own[queries[i]] != folds.own[queries[i - 1]]
-    return count
-
-
-@inlined
 def go_on_by_fold(folds: Any, bag: Any, frame: Any, key: Any, top: Any) -> Any:
     """The queries of the last fold of a frame go on alone, with the rows that they may look at."""
     lo, hi, q_lo, q_hi, queries = frame[LO], frame[HI], frame[Q_LO], frame[Q_HI], bag.queries

@@ -43,8 +43,7 @@ class Folds(NamedTuple):
     cells: Array  # (folds + 1, HELD + statistics) a fold at the node, in one line of the processor's cache:
     #   its rows, their size, how many have the target of the node's first row, and the statistics of its rows
     histogram: Array  # (columns, BINS, classes) of the group, or none: ``subtraction.new_histogram``
-    least_rows: int  # a smaller group, or of fewer folds, is explored fold by fold, unless they are of one row
-    least_folds: int
+    least_rows: int  # a smaller group is explored fold by fold, unless folds are of one row
     lone: bool  # no fold has two rows or two queries. Then their cells stay the same throughout a tree, and
     #   the next three tell what matters to most queries in a few bytes
     kind: Array  # (folds + 1,) of the fold's row, UNKIND or NOT_DRAWN
@@ -92,7 +91,6 @@ def new_folds(task: Task, folds: Array, own: Array, room: int) -> Folds:
         cells=np.zeros((count, HELD + statistics), dtype=np.int64),
         histogram=subtraction.new_histogram(table, target, rules, task.search.weight),
         least_rows=subtraction.LEAST_ROWS,
-        least_folds=subtraction.LEAST_FOLDS,
         lone=lone,
         kind=np.empty(count, dtype=np.int8),
         row=np.zeros(count, dtype=ROW),

@@ -26,7 +26,6 @@ from lazyforest.engine.groups import (
     MISSING,
     Q_HI,
     Q_LO,
-    VISIT,
     holds,
     is_here,
     is_valid_row,

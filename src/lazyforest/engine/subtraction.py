@@ -12,7 +12,7 @@ import numpy as np
 
 from lazyforest.engine.layout import BINS, BLOCK, HISTOGRAM_COLUMNS, Array, Rules, Table, Target, jit
 
-LEAST_ROWS, LEAST_FOLDS = BLOCK + 1, 2  # a group of less is explored fold by fold
+LEAST_ROWS = BLOCK + 1  # a smaller group, which has no histograms, is explored fold by fold
 
 
 def can_subtract(table: Table, target: Target, rules: Rules) -> bool:
