@@ -322,7 +322,7 @@ def choose_for_all(
         if own[q] != previous:  # the first query of its fold
             previous = f = np.int64(own[q])
             here = is_here(folds, f)
-            scanned += hi - lo - (cells[f, PRESENT] if here else 0)
+            scanned += hi - lo - (here if folds.lone else cells[f, PRESENT])  # cells of lone rows are far apart
             if not here:
                 f = common
             elif fast and has_candidates(table, search, folds, f):
