@@ -51,6 +51,20 @@ def best_cpu(call: Any, repeat: int) -> tuple[float, Any]:
     return min(seconds), result
 
 
+def in_turns(long: Any, short: Any, rounds: int) -> tuple[float, float, Any]:
+    """Best CPU seconds of two calls, the short one again and again for as long as the other takes: the machine's moods
+    would favour what is over soon.
+    """
+    best_long, best_short = np.inf, np.inf
+    for _ in range(rounds):
+        seconds, result = best_cpu(long, 1)
+        spent = []
+        while not spent or sum(spent) < seconds:
+            spent.append(best_cpu(short, 1)[0])
+        best_long, best_short = min(best_long, seconds), min(best_short, float(np.mean(spent)))
+    return best_long, best_short, result
+
+
 def compare(name: str, asked: argparse.Namespace) -> dict[str, Any]:
     """All rows left out, our own eager fit + predict of all rows, and the fastest peers' fit + predict of one row."""
     table = load_table(name, asked.data)
@@ -60,8 +74,9 @@ def compare(name: str, asked: argparse.Namespace) -> dict[str, Any]:
     few = np.concatenate([np.flatnonzero(y == label)[:200] for label in np.unique(y)])
     leave_one_out(ours, X[few], y[few])  # compiles
     eager.fit(X[few], y[few]).predict(X[few])
-    eager_seconds, _ = best_cpu(lambda: eager.fit(X, y).predict(X), 3)
-    seconds, found = best_cpu(lambda: leave_one_out(ours, X, y, method="explore"), 2)
+    seconds, eager_seconds, found = in_turns(
+        lambda: leave_one_out(ours, X, y, method="explore"), lambda: eager.fit(X, y).predict(X), 3
+    )
     peers = {peer: one_row(peer, table, asked.trees) for peer in PEERS}
     return {
         "data": name,

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from helpers import COMPILED, encoded, random_forest, random_table, rules_of, target_of
+from lazyforest import runner
 from lazyforest.engine import subtraction
 from lazyforest.engine.layout import BLOCK, EVERY_ROW_ONCE
 from lazyforest.runner import Forest, explore_fold_by_fold, explore_shared
@@ -113,11 +114,32 @@ def test_nodes_that_weigh_much():
         assert_folds_agree(forest._replace(target=target), X, np.arange(60))
 
 
+def test_rows_that_lie_together(monkeypatch):
+    """After the first tree rows and queries are reordered, if each row is left out alone."""
+    monkeypatch.setattr(runner, "TREES_TO_REORDER", 2)
+    monkeypatch.setattr(runner, "ROWS_TO_REORDER", 0)
+    reordered = []
+
+    def note(asked, parted):
+        assert sorted(parted) == list(range(len(asked.X)))
+        reordered.append(len(parted))
+        return lie_together(asked, parted)
+
+    lie_together = runner.lie_together
+    monkeypatch.setattr(runner, "lie_together", note)
+    for seed in range(40 if COMPILED else 4):
+        rng = np.random.default_rng(300 + seed)
+        forest, X, _ = random_case(rng, int(rng.integers(5, 60)), False, seed % 2 == 0)
+        assert_folds_agree(forest, X, rng.permutation(len(X)))
+        assert len(reordered) == seed + 1
+        assert_folds_agree(forest, X, np.where(np.arange(len(X)) == 0, -1, np.arange(len(X))))
+        assert_folds_agree(forest, X[::2], np.arange(len(X)), np.arange(len(X))[::2])
+        assert len(reordered) == seed + 1
+
+
 @pytest.mark.parametrize("n_folds", [5, None])
 def test_room_for_rows_grows(n_folds, monkeypatch):
     """Rows of forked groups are copied; where there is no room a tree is explored again with more."""
-    from lazyforest import runner
-
     rng = np.random.default_rng(0)
     forest, X, _ = random_case(rng, 200 if COMPILED else 60, False, True)
     forest = forest._replace(rules=forest.rules._replace(bootstrap=EVERY_ROW_ONCE))

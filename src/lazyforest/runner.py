@@ -31,6 +31,7 @@ from lazyforest.progress import Progress
 
 ROWS_LEFT_OUT = 1e5  # a kernel call answers so many, over its trees: it ends within seconds
 SLOWER = 5  # where each row that is left out needs a search of its own, it answers fewer
+TREES_TO_REORDER, ROWS_TO_REORDER = 10, 4096  # fewer do not gain from rows that lie together
 FOLDS_TO_SHARE = 20  # fewer, of many rows each, soon disagree: sharing them gains nothing
 CALLS_TO_SHARE = 16  # folds share an exploration that takes no longer than so many calls
 CELLS_PER_CALL = 2e8  # a kernel call ends within about a second, so that Ctrl-C and the progress bar are served
@@ -88,14 +89,14 @@ class Shared:
     the same object in every call, to each worker once.
     """
 
-    def __init__(self, function: Callable[..., Answer], *values: Any) -> None:
+    def __init__(self, function: Callable[..., Any], *values: Any) -> None:
         self.function, self.values = function, values
 
     def __sizeof__(self) -> int:
         return object.__sizeof__(self) + total_bytes(self.values)
 
 
-def call(shared: Shared, *own: Any) -> Answer:
+def call(shared: Shared, *own: Any) -> Any:
     return shared.function(*shared.values, *own)
 
 
@@ -224,41 +225,69 @@ def pays_to_share(forest: Forest, folds: Array, own: Array) -> bool:
     return n_folds >= FOLDS_TO_SHARE and few_calls and can_subtract(*forest[:3])
 
 
+class Asked(NamedTuple):
+    """A forest and queries that may not look at their own folds; rows and queries are in the order of their folds."""
+
+    forest: Forest
+    X: Array
+    own: Array
+    folds: Array
+
+
 def explore_shared(forest: Forest, X: Array, own: Array, folds: Array, n_jobs: int | None, verbose: bool) -> Answer:
     """``explore_folds`` with queries that travel together until leaving out their own folds makes them disagree."""
-    jobs, before = effective_n_jobs(n_jobs), time.process_time()
-    order, asked = np.argsort(folds, kind="stable"), np.argsort(own, kind="stable")
-    if np.any(folds[:-1] > folds[1:]):  # rows and queries by fold: those of one are neighbours wherever they go
-        forest, folds = take(forest, order), folds[order]
-    X, own = X[asked], own[asked]
-    total, refits = Answer(no_votes(forest, X), Costs(), []), 0
+    jobs, before, trees = effective_n_jobs(n_jobs), time.process_time(), forest.n_estimators
+    places = np.argsort(own, kind="stable")  # of the queries, as they are asked
+    asked = Asked(in_order(forest, folds), X[places], own[places], np.sort(folds))
+    votes, costs, refits, parted = no_votes(forest, X), Costs(), 0, places
     rows = ROWS_LEFT_OUT if forest.target.n_classes == 2 else ROWS_LEFT_OUT / SLOWER
-    per_call = int(np.clip(rows / len(X), 1, -(-forest.n_estimators // (4 * jobs))))
-    ranges = [range(t, min(t + per_call, forest.n_estimators)) for t in range(0, forest.n_estimators, per_call)]
-    with Progress(forest.n_estimators, "trees", verbose) as progress:
+    per_call = int(np.clip(rows / len(X), 1, -(-trees // (4 * jobs))))
+    with Progress(trees, "trees", verbose) as progress:
         run = Parallel(n_jobs=jobs, prefer="threads", return_as="generator")
-        shared = Shared(explore_some_folds, forest, X, own, folds)
-        answers = run(delayed(call)(shared, trees) for trees in ranges)
-        for trees, found in zip(ranges, answers, strict=True):
-            total.votes[:] += found.votes
-            total = total._replace(costs=total.costs.plus(found.costs))
-            refits += found.costs.rows_scanned_by_refits or 0
-            progress.advance(len(trees))
-    votes = np.empty_like(total.votes)
-    votes[asked] = total.votes
+        for stage in [range(1), range(1, trees)] if pays_to_reorder(asked, trees) else [range(trees)]:
+            if stage.start > 0:
+                asked, places = lie_together(asked, parted), places[parted]
+            ranges = [stage[i : i + per_call] for i in range(0, len(stage), per_call)]
+            shared = Shared(explore_some_folds, *asked)
+            answers = run(delayed(call)(shared, some) for some in ranges)
+            for some, reply in zip(ranges, answers, strict=True):
+                found, parted = reply
+                votes[places] += found.votes
+                costs = costs.plus(found.costs)
+                refits += found.costs.rows_scanned_by_refits or 0
+                progress.advance(len(some))
     seconds = time.process_time() - before
-    spent = total.costs._replace(bytes=total.costs.bytes * jobs, cpu_seconds=seconds, rows_scanned_by_refits=refits)
+    spent = costs._replace(bytes=costs.bytes * jobs, cpu_seconds=seconds, rows_scanned_by_refits=refits)
     return Answer(votes, spent, [])
 
 
-def explore_some_folds(forest: Forest, X: Array, own: Array, folds: Array, trees: range) -> Answer:
-    """Explore some trees in this thread."""
+def in_order(forest: Forest, keys: Array) -> Forest:
+    """The forest with its rows in the order of some keys."""
+    return forest if np.all(keys[:-1] <= keys[1:]) else take(forest, np.argsort(keys, kind="stable"))
+
+
+def pays_to_reorder(asked: Asked, trees: int) -> bool:
+    """Is every row of a large table left out alone, in many trees?"""
+    many = trees >= TREES_TO_REORDER and len(asked.folds) > ROWS_TO_REORDER
+    lone = np.array_equal(asked.own, asked.folds) and asked.own[0] >= 0 and np.all(np.diff(asked.own) > 0)
+    return bool(many and lone)
+
+
+def lie_together(asked: Asked, parted: Array) -> Asked:
+    """Rows and queries in the order in which a tree parted the queries. Other trees part them much alike, and what is
+    looked at together is then found together in memory: a tenth to a fifth of the time.
+    """
+    return Asked(take(asked.forest, parted), asked.X[parted], asked.own, asked.folds)
+
+
+def explore_some_folds(forest: Forest, X: Array, own: Array, folds: Array, trees: range) -> tuple[Answer, Array]:
+    """Explore some trees in this thread; returns the queries, too, as the last one parted them."""
     task = new_task(forest.table, forest.target, forest.rules, X, np.arange(X.shape[1]))
     votes, room = no_votes(forest, X), [3 * len(forest.target.y) + BLOCK]
     buffers = explore_without(task, folds, own, trees, votes, room)
     nodes, scanned, words, forks, refits = task.bag.costs.tolist()
     size = total_bytes((task.bag, task.search, task.small, buffers, votes))
-    return Answer(votes, Costs(nodes, scanned, words, size, 0.0, forks, refits), [])
+    return Answer(votes, Costs(nodes, scanned, words, size, 0.0, forks, refits), []), task.bag.queries
 
 
 def explore_fold_by_fold(

@@ -192,7 +192,7 @@ def retire(
         if leaf:
             vote_without(folds, f, rules, bag.vote, votes, q)
         else:
-            queries[kept] = q
+            queries[i], queries[kept] = queries[kept], q
             kept += 1
     return kept
 
@@ -348,7 +348,7 @@ def choose_for_all(
             continue
         folds.group[q] = group
         folds.routed[q] = f
-        queries[kept] = q
+        queries[i], queries[kept] = queries[kept], q
         kept += 1
     route_queries(folds, queries, frame[Q_LO], kept, X, common)
     bag.costs[REFITS] += scanned
