@@ -10,6 +10,7 @@ import pytest
 from hypothesis import settings
 
 from cli_helpers import CommandLine
+from lazyforest import runner
 
 DATASETS = Path(os.environ.get("LAZYFOREST_DATA") or Path(__file__).resolve().parents[2] / "shared" / "datasets")
 
@@ -25,6 +26,14 @@ def pytest_configure(config):
 def pytest_collection_modifyitems(items):
     """The file of the longest tests first: at the end, one worker would wait for the other."""
     items.sort(key=lambda item: item.path.name != "test_without_jit.py")
+
+
+@pytest.fixture(scope="module")
+def few_folds_share():
+    """Let folds of many rows share an exploration however few they are."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(runner, "FOLDS_TO_SHARE", 2)
+        yield
 
 
 @cache

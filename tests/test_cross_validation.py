@@ -21,6 +21,8 @@ from lazyforest import LazyForestClassifier, LazyForestRegressor, bootstrap_coun
 from lazyforest.runner import explore_folds, take
 from test_estimators import ALGORITHMS
 
+pytestmark = pytest.mark.usefixtures("few_folds_share")
+
 ABOUT_CLASSES = "Number of classes in training fold|The least populated class"  # scikit-learn warns of rare classes
 
 

@@ -114,6 +114,18 @@ def test_nodes_that_weigh_much():
         assert_folds_agree(forest._replace(target=target), X, np.arange(60))
 
 
+@pytest.mark.parametrize(("n_folds", "expected"), [(19, "explore_fold_by_fold"), (20, "explore_shared")])
+def test_many_folds_share(n_folds, expected, monkeypatch):
+    ways = []
+    for way in ("explore_fold_by_fold", "explore_shared"):
+        monkeypatch.setattr(runner, way, lambda *asked, way=way: ways.append(way))
+    forest, X, _ = random_case(np.random.default_rng(0), 60, False, True)
+    forest = forest._replace(rules=forest.rules._replace(max_features=X.shape[1]))
+    folds = np.arange(len(X)) % n_folds
+    runner.explore_folds(forest, X, folds, folds, 1, False)
+    assert ways == [expected]
+
+
 def test_rows_that_lie_together(monkeypatch):
     """After the first tree rows and queries are reordered, if each row is left out alone."""
     monkeypatch.setattr(runner, "TREES_TO_REORDER", 2)

@@ -19,6 +19,7 @@ def test_leave_one_out(datasets, name, trees):
     assert_proba_is_that_of_refits(*datasets(name), trees, by_refits.LeaveOneOut())
 
 
+@pytest.mark.usefixtures("few_folds_share")
 @pytest.mark.parametrize("name", ["gamma", "adult"])
 @pytest.mark.parametrize("n_folds", [10, 40])
 def test_folds(datasets, name, n_folds):
