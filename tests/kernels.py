@@ -48,8 +48,8 @@ def many_values() -> None:
     LazyForestClassifier(1).fit(MANY, np.arange(len(MANY)) % 2).predict(MANY[:1])
 
 
-# A kernel's versions are compiled by one process, one after the other: if two ended at the same moment, numba might note
-# the machine code of one as that of the other.
+# A kernel's versions are compiled by one process, one after the other: if two ended at the same moment, numba might
+# note the machine code of one as that of the other.
 BY_KERNEL: list[list[Callable[[], None]]] = [
     [leave_out_classes, leave_out_weighted, leave_out_numbers],
     [classes, weighted, numbers, many_values],
