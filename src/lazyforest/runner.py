@@ -278,7 +278,7 @@ def pays_to_reorder(asked: Asked, trees: int) -> bool:
 
 def lie_together(asked: Asked, parted: Array) -> Asked:
     """Rows and queries in the order in which a tree parted the queries. Other trees part them much alike, and what is
-    looked at together is then found together in memory: up to a sixth of the time on Adult, nothing that shows on Gamma.
+    looked at together is then found together in memory: up to a sixth of the time on Adult, none on Gamma.
     """
     return Asked(take(asked.forest, parted), asked.X[parted], asked.own, asked.folds)
 
