@@ -10,10 +10,11 @@ import lazyforest.dask.coding as coding_module
 import lazyforest.dask.nodes as nodes_module
 from helpers import cases, examples, rules_of
 from lazyforest import reference
-from lazyforest.dask.coding import agree, code_columns, key_columns, keys_of, number_of, see
+from lazyforest.dask.coding import agree, code_columns, keys_of, number_of, see
 from lazyforest.dask.levels import Exploration, Forest, Here
 from lazyforest.dask.passes import Part
 from lazyforest.engine.layout import CLASS, TARGET
+from lazyforest.engine.parts import Rows, key_of
 from lazyforest.table import read_numbers
 
 
@@ -33,7 +34,7 @@ def in_parts(T, cuts):
             T.weight[rows],
             0,
             T.row_ids[rows].astype(np.uint64),
-            np.empty((len(rows), 0), dtype=np.uint64),
+            np.empty((0, len(rows))),
         )
         for rows in pieces
         if len(rows)
@@ -102,4 +103,7 @@ def test_keys_are_in_the_order_of_the_numbers():
     assert (np.diff(keys.astype(object)) >= 0).all()
     assert keys[4] == keys[5]
     assert [number_of(key) for key in keys] == x.tolist()
-    assert keys_of(np.array([np.nan])).tolist() == [0] == key_columns(np.array([[np.nan]]))[0].tolist()
+    assert keys_of(np.array([np.nan])).tolist() == [0]
+    numbers = np.append(x, np.nan)
+    rows = Rows(*np.empty((4, 0)), numbers[None].view(np.uint64))
+    assert [key_of(rows, 0, r) for r in range(len(numbers))] == keys_of(numbers).tolist()

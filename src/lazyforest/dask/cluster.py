@@ -16,7 +16,7 @@ import dask.array
 import dask.dataframe
 from distributed import Client, Future
 
-from lazyforest.dask.passes import Result, Work, add, count, keep
+from lazyforest.dask.passes import Result, Work, add, count, cut_down, renumber, stand
 from lazyforest.engine.layout import Array
 
 FAN_IN = 4  # results that are added up at once
@@ -89,6 +89,7 @@ class Cluster:
 
     def __init__(self, client: Client, parts: list[Future], read: Callable[[list[int]], list[Any]], room: int) -> None:
         self.client, self.parts, self.read, self.room = client, parts, read, room
+        self.standing: list[Any] = [None] * len(parts)
         self.compact = False
 
     def raws(self, work: Work) -> list[Any]:
@@ -102,7 +103,7 @@ class Cluster:
         for chain in chains:
             result: Any = None
             for k in chain:
-                result = dask.delayed(count, pure=False)(self.parts[k], raws[k], shared, result)
+                result = dask.delayed(count, pure=False)(self.parts[k], self.standing[k], raws[k], shared, result)
             tasks.append(result)
         futures = compute_where(self.client, tasks, [self.parts[chain[0]] for chain in chains])
         found: Result = reduced(self.client, futures, add)
@@ -120,11 +121,16 @@ class Cluster:
             chains += [some[first::n] for first in range(n)]
         return chains
 
-    def keep(self, work: Work) -> None:
-        shared = share(self.client, work)
-        tasks = [
-            dask.delayed(keep, pure=False)(part, raw, shared)
-            for part, raw in zip(self.parts, self.raws(work), strict=True)
-        ]
-        self.parts = checked(compute_where(self.client, tasks, list(self.parts)))
+    def each(self, do: Callable[..., Any], work: Work) -> list[Future]:
+        """Something of every partition, beside it."""
+        shared, task = share(self.client, work), dask.delayed(do, pure=False)
+        of = zip(self.parts, self.standing, self.raws(work), strict=True)
+        return checked(compute_where(self.client, [task(*one, shared) for one in of], list(self.parts)))
+
+    def stand(self, work: Work) -> None:
+        self.standing = self.each(stand, work)
+
+    def cut_down(self, work: Work) -> None:
+        self.parts = self.each(cut_down, work)
         self.compact = True
+        self.standing = checked(self.client.map(renumber, self.standing, pure=False))

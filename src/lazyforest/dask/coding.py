@@ -133,14 +133,14 @@ def code_columns(columns: list[Raw], coding: Coding, n: int) -> Array:
     return codes
 
 
-def key_columns(X: Any) -> Array:
-    """Keys of columns of numbers."""
+def number_columns(X: Any) -> Array:
+    """Columns of numbers, one after the other."""
     columns = read(X, None)
-    keys = np.empty((len(X), len(columns)), dtype=np.uint64)
+    numbers = np.empty((len(columns), len(X)))
     for k, raw in enumerate(columns):
-        assert raw.numbers is not None  # categories have no keys
-        keys[:, k] = keys_of(raw.numbers)
-    return keys
+        assert raw.numbers is not None  # categories have codes enough
+        numbers[k] = raw.numbers
+    return numbers
 
 
 def keys_of(x: Array) -> Array:

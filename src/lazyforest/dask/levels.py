@@ -7,7 +7,7 @@
 
 Questions are packed into passes whose results stay within a budget of bytes. What is known after a pass is the paths:
 conditions of all trees so far. They are all that is sent out, so that a lost partition is read again and counted anew.
-When the rows that open nodes still hold have become few, partitions are cut down to these.
+When the rows that open nodes still hold have become few, workers note where these stand, and at last keep only them.
 """
 
 from __future__ import annotations
@@ -19,14 +19,15 @@ import numpy as np
 
 from lazyforest.dask.coding import Coding
 from lazyforest.dask.nodes import Asked, Condition, Range, Search, Spot, Table, Told, search
-from lazyforest.dask.passes import Part, Result, Work, add, count, keep
+from lazyforest.dask.passes import Part, Result, Work, add, count, cut_down, renumber, stand
 from lazyforest.engine.bootstrap import CHILD, mix, root_key
 from lazyforest.engine.counts import x_log2_x_table
 from lazyforest.engine.exploration import cast
 from lazyforest.engine.layout import BINS, SQUARED_ERROR, WEIGHTS, Array, Rules, frozen
 from lazyforest.engine.parts import ROWS, SIZE, TOTAL, Draw, Paths, Wanted
 
-SHRUNK = 4  # partitions are cut down again when open nodes hold so many times fewer rows
+SHRUNK = 2  # where rows stand is noted again when open nodes hold so many times fewer of them
+STANDING = 4  # bytes to note a row of a tree
 
 
 class Forest(NamedTuple):
@@ -43,13 +44,16 @@ class Forest(NamedTuple):
 class Executor(Protocol):
     """Where the partitions are."""
 
-    room: int  # bytes that all partitions together may take when they are cut down
+    room: int  # bytes for what is known of rows, of all partitions together
 
     def run(self, work: Work) -> Result:
         """The sum of a pass over all partitions."""
 
-    def keep(self, work: Work) -> None:
-        """Cut the partitions down to the rows of open nodes."""
+    def stand(self, work: Work) -> None:
+        """Note where the rows of open nodes stand."""
+
+    def cut_down(self, work: Work) -> None:
+        """Keep only rows that stand somewhere, with their numbers."""
 
 
 class Here:
@@ -57,14 +61,23 @@ class Here:
 
     def __init__(self, parts: list[Part], raws: list[Any], room: int) -> None:
         self.parts, self.raws, self.room = parts, raws, room
+        self.standing: list[Any] = [None] * len(parts)
         self.passes = 0
+
+    def each(self, do: Any, work: Work) -> list[Any]:
+        raws = [take(x, work.keyed) for x in self.raws]
+        return [do(*of, work) for of in zip(self.parts, self.standing, raws, strict=True)]
 
     def run(self, work: Work) -> Result:
         self.passes += 1
-        return add([count(p, take(x, work.keyed), work) for p, x in zip(self.parts, self.raws, strict=True)])
+        return add(self.each(count, work))
 
-    def keep(self, work: Work) -> None:
-        self.parts = [keep(p, take(x, work.keyed), work) for p, x in zip(self.parts, self.raws, strict=True)]
+    def stand(self, work: Work) -> None:
+        self.standing = self.each(stand, work)
+
+    def cut_down(self, work: Work) -> None:
+        self.parts = self.each(cut_down, work)
+        self.standing = list(map(renumber, self.standing))
 
 
 def take(X: Any, columns: list[int]) -> Any:
@@ -87,6 +100,7 @@ class Trees:
         self.nodes: list[list[Any]] = [[-1, 0, 0, 0, False, -1, -1] for _ in range(n_trees)]
         self.sets: list[Array] = []
         self.n_trees, self.members = n_trees, 0
+        self.passed: set[int] = set()  # nodes above those where rows are known to stand
 
     def grow(self, at: int, condition: Condition, n_codes: int) -> int:
         """Add a condition; returns the place of its invalid side, after which comes the valid one."""
@@ -111,9 +125,14 @@ class Trees:
         root = np.arange(self.n_trees)
         return Paths(root, column, cut, border, key, missing_is_valid, member_at, members, child, slot)
 
-    def bordered(self) -> set[int]:
-        """Columns of which some rows' keys are needed to tell their side."""
-        return {node[0] for node in self.nodes if node[0] >= 0 and node[2] > 0}
+    def note_standing(self) -> None:
+        """Rows stand at nodes without a condition now."""
+        self.passed = {at for at, node in enumerate(self.nodes) if node[0] >= 0}
+
+    def bordered(self, paths: Paths) -> set[int]:
+        """Columns of which some rows' numbers are needed to tell their side."""
+        asked = np.flatnonzero((paths.column >= 0) & (paths.border > 0)).tolist()
+        return {self.nodes[at][0] for at in asked if at not in self.passed}
 
 
 class Exploration:
@@ -140,8 +159,9 @@ class Exploration:
             further: list[OpenNode] = []
             for some in self.pack(open_nodes):
                 asked = [node.asked for node in some]
-                result = self.executor.run(self.work([node.spot for node in some], asked, self.keyed(asked)))
-                for node, told in zip(some, answers(asked, result), strict=True):
+                work = self.work([node.spot for node in some], asked)
+                result = self.executor.run(work)
+                for node, told in zip(some, answers(asked, work, result), strict=True):
                     try:
                         further.append(node._replace(asked=node.talk.send(told)))
                     except StopIteration as end:
@@ -159,18 +179,19 @@ class Exploration:
         return found
 
     def shrink(self, spots: list[Spot]) -> None:
-        """Cut partitions down if open nodes hold few of their rows, and many fewer than when this was last done."""
+        """Note where rows stand if open nodes hold few, and many fewer than when this was last done."""
         rows = sum(spot.rows for spot in spots)
-        row_bytes = sum(8 * (j in self.inexact) + 4 for j in self.table.columns.tolist()) + 24
-        if rows * SHRUNK < self.held and rows * row_bytes <= self.executor.room:
-            self.executor.keep(self.work(spots, [Asked(False, [])] * len(spots), self.inexact))
-            self.compact, self.held = bool(self.inexact), rows
-
-    def keyed(self, asked: list[Asked]) -> list[int]:
-        """The columns whose keys are needed, or are there."""
-        if self.compact:
-            return self.inexact
-        return sorted({r.column for one in asked for r in one.ranges if r.by_key} | self.trees.bordered())
+        if rows * SHRUNK > self.held or rows * STANDING > self.executor.room:
+            return
+        work = self.work(spots, [Asked(False, [])] * len(spots))
+        self.executor.stand(work)
+        self.trees.note_standing()
+        self.held = rows
+        code = self.forest.coding.dtype().itemsize
+        row_bytes = sum(8 * (j in self.inexact) + code for j in range(len(self.forest.coding.columns))) + 24
+        if not self.compact and rows * row_bytes <= self.executor.room:
+            self.compact = True
+            self.executor.cut_down(self.work(spots, [Asked(False, [])] * len(spots)))
 
     def plant(self) -> list[Spot]:
         """The roots, after a first pass that sums up every bag."""
@@ -179,7 +200,7 @@ class Exploration:
             Spot(tree, tree, 0, np.uint64(root_key(seed, tree)), queries, nothing, 0.0)
             for tree in range(self.forest.n_estimators)
         ]
-        work = self.work(spots, [Asked(False, [])] * len(spots), [])
+        work = self.work(spots, [Asked(False, [])] * len(spots))
         tally = self.executor.run(work).tally
         return [spot._replace(total=row[TOTAL:], rows=float(row[ROWS])) for spot, row in zip(spots, tally, strict=True)]
 
@@ -224,8 +245,7 @@ class Exploration:
         statistics = self.forest.n_classes or 3
         histogram = len(self.table.counted) * BINS * statistics * np.dtype(self.dtype).itemsize
         for node in open_nodes:
-            entries = sum(r.entries for r in node.asked.ranges)
-            more = node.asked.histograms * histogram + entries * (16 + 8 * statistics)
+            more = node.asked.histograms * histogram + sum(self.cost(r)[0] for r in node.asked.ranges)
             if some and size + more > self.budget:
                 yield some
                 some, size = [], 0.0
@@ -233,9 +253,22 @@ class Exploration:
             size += more
         yield some
 
-    def work(self, spots: list[Spot], asked: list[Asked], keyed: list[int]) -> Work:
+    def keyed(self, asked: list[Asked], paths: Paths) -> list[int]:
+        """The columns whose numbers are needed, or are there."""
+        if self.compact:
+            return self.inexact
+        return sorted({r.column for one in asked for r in one.ranges if r.by_key} | self.trees.bordered(paths))
+
+    def cost(self, r: Range) -> tuple[float, int]:
+        """The bytes that a range takes, and its steps if its rows are counted, for that takes less than a list."""
+        steps, statistics = ((r.highest - r.lowest) >> r.width) + 1, self.forest.n_classes or 3
+        counted, listed = steps * statistics * np.dtype(self.dtype).itemsize, r.entries * (16 + 8 * statistics)
+        return (counted, steps) if counted <= listed else (listed, 0)
+
+    def work(self, spots: list[Spot], asked: list[Asked]) -> Work:
         """The pass that answers some questions."""
-        forest, coding = self.forest, self.forest.coding
+        forest, coding, paths = self.forest, self.forest.coding, self.trees.paths(spots)
+        keyed = self.keyed(asked, paths)
         dense = np.cumsum([one.histograms for one in asked]) - 1
         dense = np.where([one.histograms for one in asked], dense, -1)
         regression = forest.rules.criterion == SQUARED_ERROR
@@ -254,6 +287,8 @@ class Exploration:
                 last = r.column, r.by_key
                 ranges.append(r)
             groups.append(len(columns))
+        steps = np.array([self.cost(r)[1] for r in ranges], dtype=np.int64)
+        step_at = np.where(steps > 0, np.cumsum(steps) - steps, -1)
         wanted = Wanted(
             dense,
             np.array(centre, dtype=np.int64),
@@ -268,11 +303,13 @@ class Exploration:
             np.array([r.lowest for r in ranges], dtype=np.uint64),
             np.array([r.highest for r in ranges], dtype=np.uint64),
             np.array([r.width for r in ranges], dtype=np.uint64),
+            step_at,
+            *bins_of(coding, ranges),
         )
         draw = Draw(forest.rules.seed, forest.rules.bootstrap, forest.rules.criterion, forest.weights_are_sizes)
         statistics, tallied = forest.n_classes or 3, TOTAL + (forest.n_classes or 2)
         histograms = sum(one.histograms for one in asked)
-        return Work(self.trees.paths(spots), wanted, draw, histograms, statistics, tallied, self.dtype, list(keyed))
+        return Work(paths, wanted, draw, histograms, int(steps.sum()), statistics, tallied, self.dtype, keyed)
 
 
 def leading_to(slot: Array, child: Array) -> Array:
@@ -289,16 +326,47 @@ def ordered(asked: Asked) -> list[Range]:
     return sorted(asked.ranges, key=lambda r: (r.column, r.by_key, r.lowest))
 
 
-def answers(asked: list[Asked], result: Result) -> Iterator[Told]:
+def bins_of(coding: Coding, ranges: list[Range]) -> tuple[Array, Array]:
+    """The first and the last coarse bin of each range."""
+    bounds = np.array([(r.lowest, r.highest) for r in ranges], dtype=np.uint64).reshape(-1, 2)
+    column, by_key = np.array([r.column for r in ranges], dtype=np.int64), np.array([r.by_key for r in ranges])
+    codes = bounds.astype(np.int64)
+    for j in np.unique(column[by_key]) if len(ranges) else ():
+        some = by_key & (column == j)
+        found = np.searchsorted(coding.edge_keys[j], bounds[some], side="right") + 1
+        codes[some] = np.where(bounds[some] == 0, 0, found)
+    bins = -(-codes >> coding.shift[column].astype(np.int64)[:, None])
+    return bins[:, 0].copy(), bins[:, 1].copy()
+
+
+def answers(asked: list[Asked], work: Work, result: Result) -> Iterator[Told]:
     """What each node is told, its ranges in the order in which it asked for them."""
-    n_ranges = sum(len(one.ranges) for one in asked)
-    bounds = np.searchsorted(result.range, np.arange(n_ranges + 1))
+    entries = entries_of(work, result)
     at = dense = 0
     for k, one in enumerate(asked):
         place = {r[:4]: at + i for i, r in enumerate(ordered(one))}
-        spans = [slice(bounds[place[r[:4]]], bounds[place[r[:4]] + 1]) for r in one.ranges]
+        told = [entries[place[r[:4]]] for r in one.ranges]
         at += len(one.ranges)
-        entries = [(result.step[span], result.held[span]) for span in spans]
         histograms = result.histograms[dense] if one.histograms else result.histograms[:0]
         dense += one.histograms
-        yield Told(int(result.tally[k, ROWS]), int(result.tally[k, SIZE]), histograms, entries)
+        yield Told(int(result.tally[k, ROWS]), int(result.tally[k, SIZE]), histograms, told)
+
+
+def entries_of(work: Work, result: Result) -> list[tuple[Array, Array]]:
+    """Of each range the steps that have rows, and their statistics, whether they were counted or listed."""
+    starts, n = work.wanted.step_at, len(work.wanted.step_at)
+    present = np.flatnonzero(result.steps.any(axis=1))
+    held = result.steps[present].astype(np.int64)
+    bounds = np.searchsorted(result.range, np.arange(n + 1)).tolist()
+    ends = np.append(starts[starts >= 0][1:], work.steps)
+    first, last = np.searchsorted(present, starts[starts >= 0]), np.searchsorted(present, ends)
+    counted = iter(zip(starts[starts >= 0].tolist(), first.tolist(), last.tolist(), strict=True))
+    found = []
+    for k, is_counted in enumerate((starts >= 0).tolist()):
+        if is_counted:
+            start, lo, hi = next(counted)
+            found.append(((present[lo:hi] - start).astype(np.uint64), held[lo:hi]))
+        else:
+            span = slice(bounds[k], bounds[k + 1])
+            found.append((result.step[span], result.held[span]))
+    return found

@@ -111,7 +111,7 @@ def encode(source: Source, coding: Coding, categorical: Any, classes: Array | No
             weight = weight if factors is None else weight * factors[targets]
         ids = np.empty(0, np.uint64) if source.row_ids is None else check_row_ids(np.asarray(source.row_ids), n)
         codes = code_columns(read(source.X, categorical), coding, n)
-        return Part(codes, targets, weight, first, ids, np.empty((n, 0), dtype=np.uint64))
+        return Part(codes, targets, weight, first, ids, np.empty((0, n)))
 
 
 def extent_of(part: Part, regression: bool) -> Extent:

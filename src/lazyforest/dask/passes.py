@@ -9,22 +9,28 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from lazyforest.dask.coding import key_columns
-from lazyforest.engine.layout import BINS, SQUARED_ERROR, Array, frozen
+from lazyforest.dask.coding import number_columns
+from lazyforest.engine.layout import BINS, ROW, SQUARED_ERROR, Array, frozen
 from lazyforest.engine.parts import (
+    AT,
+    AT_ONCE,
+    RUN,
     STATE,
     USED,
     Collected,
     Draw,
+    Found,
     Paths,
     Rows,
+    Standing,
     Wanted,
-    count_rows,
-    mark_rows,
+    count_tree,
     sort_entries,
+    walk,
 )
 
-ROWS_AT_ONCE = 1 << 17  # collected before they are added up
+NEAR = 1 << 19  # bytes of the rows that are brought in order at once: they stay in a cache
+LISTED = 1 << 17  # rows that are listed before they are added up
 
 
 class Part(NamedTuple):
@@ -35,7 +41,7 @@ class Part(NamedTuple):
     weight: Array  # (rows,) int64; nothing: every row weighs one
     first: int  # row ids count from here, if ``row_ids`` has none
     row_ids: Array  # (rows,) uint64, or nothing
-    keys: Array  # (rows, columns whose codes do not tell their values), or (rows, 0): read again when needed
+    numbers: Array  # (columns whose codes do not tell their values, rows), or (0, rows): read again when needed
 
 
 class Work(NamedTuple):
@@ -45,10 +51,11 @@ class Work(NamedTuple):
     wanted: Wanted
     draw: Draw
     histograms: int  # how many of the open nodes get one
+    steps: int  # of all ranges that are counted
     statistics: int  # per entry of a histogram
     tallied: int  # per node
     dtype: Any  # of histograms
-    keyed: list[int]  # columns whose keys are needed
+    keyed: list[int]  # columns whose numbers are needed
 
 
 class Result(NamedTuple):
@@ -56,45 +63,76 @@ class Result(NamedTuple):
 
     tally: Array  # (nodes, tallied)
     histograms: Array  # (nodes that get one, columns, bins, statistics)
-    range: Array  # (entries,) int64
+    steps: Array  # (steps of the ranges that are counted, statistics)
+    range: Array  # (entries,) int64: of the ranges that are listed
     step: Array  # (entries,) uint64, ascending within a range
     held: Array  # (entries, statistics)
 
 
-def rows_of(part: Part, keys: Array) -> Rows:
-    ids = part.row_ids
-    if not len(ids):
-        ids = np.arange(part.first, part.first + len(part.y), dtype=np.uint64)
-    return Rows(*map(frozen, (part.codes, part.y, part.weight, ids, keys)))
+class Walk:
+    """The rows of a part on their way down, tree by tree."""
+
+    def __init__(self, part: Part, standing: Standing | None, raw: Any, work: Work) -> None:
+        n, ids = len(part.y), part.row_ids
+        if not len(ids):
+            ids = np.arange(part.first, part.first + n, dtype=np.uint64)
+        if standing is None:
+            standing = everywhere(n, len(work.paths.root))
+        self.rows = Rows(*map(frozen, (part.codes, part.y, part.weight, ids, numbers_of(part, raw, work))))
+        self.paths, self.wanted = Paths(*map(frozen, work.paths)), Wanted(*map(frozen, work.wanted))
+        self.draw, self.standing = work.draw, Standing(*map(frozen, standing))
 
 
-def keys_for(part: Part, raw: Any, work: Work) -> Array:
-    """The keys of the columns ``work.keyed``, from values as they came unless the part has them."""
-    keys = part.keys if part.keys.shape[1] or not work.keyed else key_columns(raw)
-    if len(keys) != len(part.y):
+def room_for(n: int, work: Work) -> Found:
+    """Room to find so many rows at once."""
+    slots, columns = len(work.wanted.dense), len(work.wanted.shift)
+    row, count, walked, drawn, slot = (np.empty(n, dtype=d) for d in (ROW, np.int32, ROW, np.int32, np.int32))
+    ids, counts, bag = (np.empty(AT_ONCE, dtype=d) for d in (np.uint64, np.int32, ROW))
+    in_range = np.empty((2 * columns, BINS), dtype=np.bool_)  # a column is asked for codes, for keys, or both
+    return Found(row, count, np.zeros(slots, dtype=np.int64), walked, drawn, slot, ids, counts, bag, in_range)
+
+
+def everywhere(n: int, trees: int) -> Standing:
+    """All rows at the root of every tree; roots are the first nodes."""
+    begin, end = np.zeros(trees, dtype=np.int64), np.full(trees, n, dtype=np.int64)
+    return Standing(np.arange(n, dtype=ROW), np.arange(trees), begin, end, np.arange(trees + 1))
+
+
+def numbers_of(part: Part, raw: Any, work: Work) -> Array:
+    """The numbers of the columns ``work.keyed``, as they came unless the part has them, as words."""
+    n, numbers = len(part.y), part.numbers
+    if work.keyed and not len(numbers):
+        numbers = number_columns(raw)
+    if numbers.shape[1] != n:
         raise ValueError(
-            f"A partition of X has {len(keys)} rows now and had {len(part.y)} in fit. Give fit a collection that is "
-            f"the same each time it is computed, for example X.persist()."
+            f"A partition of X has {numbers.shape[1]} rows now and had {n} in fit. Give fit a collection that is the "
+            f"same each time it is computed, for example X.persist()."
         )
-    return keys
+    return numbers.view(np.uint64)
 
 
-def count(part: Part, raw: Any, work: Work, before: Result | None = None) -> Result:
+def count(part: Part, standing: Standing | None, raw: Any, work: Work, before: Result | None = None) -> Result:
     """A pass over a partition, added to the result ``before`` it."""
     if before is None:
         before = nothing(work)
-    keys = keys_for(part, raw, work)
-    rows, counts = rows_of(part, keys), np.empty(len(part.y), dtype=np.int32)
-    paths, wanted = Paths(*map(frozen, work.paths)), Wanted(*map(frozen, work.wanted))
-    tally, histograms = before.tally.copy(), before.histograms.copy()
-    room = (ROWS_AT_ONCE if len(wanted.lowest) else 1) + len(wanted.shift)
+    on = Walk(part, standing, raw, work)
+    tally, histograms, steps = before.tally.copy(), before.histograms.copy(), before.steps.copy()
+    found = room_for(max(AT_ONCE, NEAR // max(1, part.codes.strides[0])), work)
+    room = len(found.row) * len(work.wanted.shift) + LISTED * (len(work.wanted.lowest) > 0)
     out = Collected(*(np.empty(room, dtype=d) for d in (np.int64, np.uint64, np.int64, np.int64)))
-    entries, state, done = [before[2:]], np.zeros(STATE, dtype=np.int64), False
-    while not done:
-        done = count_rows(rows, paths, wanted, work.draw, counts, tally, histograms, state, out)
-        n = int(state[USED])
-        entries.append(add_entries(out.range[:n], out.step[:n], statistics_of(out, n, work)))
-    return Result(tally, histograms, *add_entries(*map(np.concatenate, zip(*entries, strict=True))))
+    entries, state = [before[3:]], np.zeros(STATE, dtype=np.int64)
+    for tree in range(len(on.paths.root)):
+        state[RUN], state[AT] = on.standing.runs[tree], 0
+        while not count_tree(on.rows, on.paths, on.wanted, on.draw, tree, on.standing, found, tally, histograms, steps, state, out):
+            entries.append(collected(out, state, work))
+    entries.append(collected(out, state, work))
+    return Result(tally, histograms, steps, *add_entries(*map(np.concatenate, zip(*entries, strict=True))))
+
+
+def collected(out: Collected, state: Array, work: Work) -> tuple[Array, Array, Array]:
+    """Empty the buffer."""
+    n, state[USED] = int(state[USED]), 0
+    return add_entries(out.range[:n], out.step[:n], statistics_of(out, n, work))
 
 
 def statistics_of(out: Collected, n: int, work: Work) -> Array:
@@ -115,7 +153,8 @@ def nothing(work: Work) -> Result:
         np.empty((0, work.statistics), dtype=np.int64),
     )
     tally = np.zeros((len(work.wanted.dense), work.tallied), dtype=np.int64)
-    return Result(tally, np.zeros(shape, dtype=work.dtype), *entries)
+    steps = np.zeros((work.steps, work.statistics), dtype=work.dtype)
+    return Result(tally, np.zeros(shape, dtype=work.dtype), steps, *entries)
 
 
 def add_entries(ranges: Array, steps: Array, held: Array) -> tuple[Array, Array, Array]:
@@ -133,18 +172,40 @@ def add_entries(ranges: Array, steps: Array, held: Array) -> tuple[Array, Array,
 
 def add(results: list[Result]) -> Result:
     """The sum of some results."""
-    tally, histograms = results[0].tally.copy(), results[0].histograms.copy()
+    tally, histograms, steps = (sums.copy() for sums in results[0][:3])
     for other in results[1:]:
         tally += other.tally
         histograms += other.histograms
-    return Result(tally, histograms, *add_entries(*(np.concatenate([r[k] for r in results]) for k in range(2, 5))))
+        steps += other.steps
+    entries = (np.concatenate([r[k] for r in results]) for k in range(3, 6))
+    return Result(tally, histograms, steps, *add_entries(*entries))
 
 
-def keep(part: Part, raw: Any, work: Work) -> Part:
-    """The rows that an open node holds, with the keys of all columns that may need them."""
-    keys = keys_for(part, raw, work)
-    rows, marks = rows_of(part, keys), np.zeros(len(part.y), dtype=np.bool_)
-    counts = np.empty(len(part.y), dtype=np.int32)
-    mark_rows(rows, Paths(*map(frozen, work.paths)), frozen(work.wanted.place), work.draw, counts, marks)
-    weight = part.weight[marks] if len(part.weight) else part.weight
-    return Part(part.codes[marks], part.y[marks], weight, 0, rows.row_ids[marks], keys[marks])
+def stand(part: Part, standing: Standing | None, raw: Any, work: Work) -> Standing:
+    """Where the rows stand that open nodes hold."""
+    on, nodes = Walk(part, standing, raw, work), np.argsort(work.paths.slot)[-len(work.wanted.dense) :]
+    rows, node, sizes, runs = [], [], [np.zeros(1, dtype=np.int64)], [0]
+    found, state = room_for(len(part.y), work), np.zeros(STATE, dtype=np.int64)
+    for tree in range(len(on.paths.root)):
+        n = walk(on.rows, on.paths, on.wanted.place, on.draw, tree, on.standing, found, state)
+        rows.append(found.row[:n].copy())
+        size = np.diff(found.end, prepend=0)
+        node.append(nodes[size > 0])
+        sizes.append(size[size > 0])
+        runs.append(runs[-1] + len(node[-1]))
+    bounds = np.cumsum(np.concatenate(sizes))
+    return Standing(np.concatenate(rows), np.concatenate(node), bounds[:-1], bounds[1:], np.array(runs))
+
+
+def cut_down(part: Part, standing: Standing, raw: Any, work: Work) -> Part:
+    """The rows that stand somewhere, with the numbers of all columns that may need them."""
+    rows = np.unique(standing.row)
+    numbers = numbers_of(part, raw, work).view(np.float64)
+    ids = part.row_ids[rows] if len(part.row_ids) else rows.astype(np.uint64) + np.uint64(part.first)
+    weight = part.weight[rows] if len(part.weight) else part.weight
+    return Part(part.codes[rows], part.y[rows], weight, 0, ids, numbers[:, rows])
+
+
+def renumber(standing: Standing) -> Standing:
+    """The same rows when the part has been cut down to them."""
+    return standing._replace(row=np.unique(standing.row, return_inverse=True)[1].astype(ROW))

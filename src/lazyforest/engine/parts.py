@@ -1,7 +1,8 @@
 """A part of a table that is spread over machines: its rows go down the paths known so far and are counted.
 
-Nothing of a row is kept between passes. A row walks from the root to the open node that it belongs to, which takes a
-few nanoseconds per level, so that a part can be lost and read again at any time.
+A row walks from the root, or from where it is known to stand, to the open node that it belongs to. What is known of it
+can be found again from the conditions, so that a part can be lost and read again at any time. Some rows at a time are
+brought in the order of their nodes: their codes stay in the cache, and a node's histogram while its rows are added.
 """
 
 from __future__ import annotations
@@ -14,8 +15,10 @@ from lazyforest.engine.bootstrap import draw_counts
 from lazyforest.engine.layout import SQUARED_ERROR, Array, Scalar, entry, jit
 from lazyforest.engine.sorting import sort_order
 
-TREE, ROW_AT, USED, STATE = range(4)  # where a pass stands
+RUN, AT, USED, STATE = range(4)  # where a pass stands: a run, how far into it, and how much of the buffer is used
 ROWS, SIZE, TOTAL = 0, 1, 2  # what a node's tally has: from TOTAL on its statistics, not centred
+AT_ONCE = 512  # rows that are drawn at once
+SIGN, INFINITE = np.uint64(1 << 63), np.uint64(0x7FF << 52)  # bits of a float
 
 
 class Rows(NamedTuple):
@@ -25,7 +28,32 @@ class Rows(NamedTuple):
     y: Array  # (rows,) CLASS, or TARGET for regression
     weight: Array  # (rows,) int64; or nothing: every row weighs one
     row_ids: Array  # (rows,) uint64
-    keys: Array  # (rows, columns that have some) uint64, ascending with the values; only where codes do not tell
+    numbers: Array  # (columns that are needed, rows) float64 as uint64; only where codes do not tell
+
+
+class Standing(NamedTuple):
+    """Rows and the nodes they are known to have come to; the others have left the open nodes."""
+
+    row: Array  # uint32
+    node: Array  # (runs,) int64
+    begin: Array  # (runs,) int64: a run is row[begin:end], ascending
+    end: Array  # (runs,) int64
+    runs: Array  # (trees + 1,) int64: a tree has the runs runs[t]:runs[t + 1]
+
+
+class Found(NamedTuple):
+    """Some rows of a tree in the order of the numbered nodes that hold them, and room to find them."""
+
+    row: Array  # (room,) uint32
+    count: Array  # (room,) int32: how often each is in the bag
+    end: Array  # (slots,) int64: where each slot's rows end
+    walked: Array  # (room,) uint32: the same rows as they were found
+    drawn: Array  # (room,) int32
+    slot: Array  # (room,) int32
+    ids: Array  # (AT_ONCE,) uint64, and so on: rows before they are drawn
+    counts: Array  # int32
+    bag: Array  # uint32
+    in_range: Array  # (groups of a slot, bins) bool
 
 
 class Paths(NamedTuple):
@@ -50,7 +78,7 @@ class Wanted(NamedTuple):
     centre: Array  # (slots,) int64: what targets are taken about
     columns: Array  # the columns of the histograms
     shift: Array  # (columns,) uint64: codes per coarse bin, as a power of two
-    place: Array  # (columns,) int64: which of a row's keys is the column's
+    place: Array  # (columns,) int64: which of a row's numbers is the column's
     groups: Array  # (slots + 1,) int64: a slot has the groups groups[s]:groups[s + 1]
     column: Array  # (groups,) int64
     by_key: Array  # (groups,) bool: ranges are of keys, otherwise of codes
@@ -59,6 +87,9 @@ class Wanted(NamedTuple):
     lowest: Array  # (ranges,) uint64, ascending within a group
     highest: Array  # (ranges,) uint64, included
     width: Array  # (ranges,) uint64: keys are counted in steps of 2 ** width from the lowest
+    step_at: Array  # (ranges,) int64: where the steps of a range are counted; -1: its rows are listed
+    first_bin: Array  # (ranges,) int64: the coarse bins that hold a range
+    last_bin: Array  # (ranges,) int64
 
 
 class Draw(NamedTuple):
@@ -80,6 +111,17 @@ class Collected(NamedTuple):
 
 
 @jit
+def key_of(rows: Any, k: Any, r: Any) -> Any:
+    """An unsigned word in the order of the numbers, never 0; 0 for NaN. Zero is one number, whatever its sign."""
+    bits = rows.numbers[k, r]
+    if (bits & ~SIGN) > INFINITE:
+        return np.uint64(0)
+    if bits == SIGN:
+        return SIGN
+    return ~bits if bits & SIGN else bits | SIGN
+
+
+@jit
 def descend(rows: Any, paths: Any, place: Any, r: Any, at: Any) -> Any:
     """The node below ``at`` that row r falls into, as far as conditions are known."""
     j = paths.column[at]
@@ -90,7 +132,7 @@ def descend(rows: Any, paths: Any, place: Any, r: Any, at: Any) -> Any:
         elif paths.member_at[at] >= 0:
             valid = paths.members[paths.member_at[at] + code]
         elif code == paths.border[at]:
-            valid = rows.keys[r, place[j]] >= paths.key[at]
+            valid = key_of(rows, place[j], r) >= paths.key[at]
         else:
             valid = code >= paths.cut[at]
         at = paths.child[at] + np.int64(valid)
@@ -103,79 +145,195 @@ def weigh(weight: Any, r: Any, count: Any) -> Any:
     return np.int64(count) * (weight[r] if weight.size > 0 else np.int64(1))
 
 
-@entry
-def count_rows(
-    rows: Any, paths: Any, wanted: Any, draw: Any, counts: Any, tally: Any, histograms: Any, state: Any, out: Any
-) -> Any:
-    """Add rows to the tallies of their slots and to the coarse histograms of those that have one; note those that are
-    in wanted ranges. Stops when the buffer ``out`` is full; True when there are no more rows.
-
-    Goes on where ``state`` says, and leaves there how much of the buffer is used.
-    """
-    regression, room, used = draw.criterion == SQUARED_ERROR, out.range.size - wanted.shift.size, 0
-    while state[TREE] < paths.root.size:
-        root = paths.root[state[TREE]]
-        if paths.column[root] < 0 and paths.slot[root] < 0:  # nothing is asked of this tree
-            state[TREE] += 1
+@jit
+def walk_some(rows: Any, paths: Any, place: Any, draw: Any, tree: Any, standing: Any, found: Any, state: Any) -> Any:
+    """Find the next rows of a tree that are in numbered nodes, as many as there is room for; returns their number."""
+    ids, counts, bag, end = found.ids, found.counts, found.bag, found.end
+    end[:] = 0
+    n = 0
+    while n < found.row.size and state[RUN] < standing.runs[tree + 1]:
+        run = state[RUN]
+        at, lo = standing.node[run], standing.begin[run] + state[AT]
+        size = min(AT_ONCE, standing.end[run] - lo, found.row.size - n)
+        if size == 0 or (paths.column[at] < 0 and paths.slot[at] < 0):  # no more rows, or nothing is asked of them
+            state[RUN] += 1
+            state[AT] = 0
             continue
-        draw_counts(draw.seed, state[TREE], draw.bootstrap, rows.row_ids, counts)
-        for r in range(state[ROW_AT], rows.y.size):
-            if used > room:
-                state[ROW_AT], state[USED] = r, used
-                return False
-            w = weigh(rows.weight, r, counts[r])
-            if w == 0:
-                continue
-            slot = paths.slot[descend(rows, paths, wanted.place, r, root)]
-            if slot < 0:
-                continue
-            what = w * (np.int64(rows.y[r]) - wanted.centre[slot]) if regression else np.int64(rows.y[r])
-            tally[slot, ROWS] += 1
-            tally[slot, SIZE] += w if draw.weights_are_sizes else np.int64(counts[r])
-            if regression:
-                tally[slot, TOTAL] += w
-                tally[slot, TOTAL + 1] += w * np.int64(rows.y[r])
-            else:
-                tally[slot, TOTAL + what] += w
-            if wanted.dense[slot] >= 0:
-                add_to_bins(rows, r, wanted, histograms[wanted.dense[slot]], what, w, regression)
-            used = note_ranges(rows, r, wanted, slot, what, w, out, used)
-        state[TREE] += 1
-        state[ROW_AT] = 0
-    state[USED] = used
+        state[AT] += size
+        for i in range(size):
+            ids[i] = rows.row_ids[standing.row[lo + i]]
+        draw_counts(draw.seed, tree, draw.bootstrap, ids[:size], counts[:size])
+        bagged = 0
+        for i in range(size):  # without a branch that nobody can foresee
+            r = standing.row[lo + i]
+            bag[bagged], counts[bagged] = r, counts[i]
+            bagged += np.int64(weigh(rows.weight, r, counts[bagged]) > 0)
+        for i in range(bagged):
+            slot = paths.slot[descend(rows, paths, place, np.int64(bag[i]), at)]
+            if slot >= 0:
+                found.walked[n], found.drawn[n], found.slot[n] = bag[i], counts[i], slot
+                end[slot] += 1
+                n += 1
+    order_by_slot(found, n)
+    return n
+
+
+@entry
+def walk(rows: Any, paths: Any, place: Any, draw: Any, tree: Any, standing: Any, found: Any, state: Any) -> Any:
+    """``walk_some`` for callers outside the engine."""
+    state[RUN], state[AT] = standing.runs[tree], 0
+    return walk_some(rows, paths, place, draw, tree, standing, found, state)
+
+
+@jit
+def order_by_slot(found: Any, n: Any) -> None:
+    """A counting sort; ``end`` has the rows of each slot, then where they end."""
+    begin = 0
+    for slot in range(found.end.size):
+        size = found.end[slot]
+        found.end[slot] = begin
+        begin += size
+    for i in range(n):
+        at = found.end[found.slot[i]]
+        found.row[at], found.count[at] = found.walked[i], found.drawn[i]
+        found.end[found.slot[i]] = at + 1
+
+
+@entry
+def count_tree(
+    rows: Any,
+    paths: Any,
+    wanted: Any,
+    draw: Any,
+    tree: Any,
+    standing: Any,
+    found: Any,
+    tally: Any,
+    histograms: Any,
+    steps: Any,
+    state: Any,
+    out: Any,
+) -> Any:
+    """Add a tree's rows to what is wanted of their slots. Stops when the buffer ``out`` is full; True when there are no
+    more rows. Goes on where ``state`` says.
+    """
+    while state[RUN] < standing.runs[tree + 1]:
+        if state[USED] + found.row.size * wanted.shift.size > out.range.size:
+            return False
+        walk_some(rows, paths, wanted.place, draw, tree, standing, found, state)
+        add_up(rows, wanted, draw, found, tally, histograms)
+        note_rows(rows, wanted, draw, found, steps, state, out)
     return True
 
 
 @jit
-def add_to_bins(rows: Any, r: Any, wanted: Any, histogram: Any, what: Any, w: Any, regression: Any) -> None:
-    columns, shift, codes = wanted.columns, wanted.shift, rows.codes
-    for k in range(columns.size):
-        j = columns[k]
-        b = coarse_bin(codes[r, j], shift[j])
-        if regression:
-            histogram[k, b, 0] += w
-            histogram[k, b, 1] += what
-            histogram[k, b, 2] += max(what, 0)
-        else:
-            histogram[k, b, what] += w
+def add_up(rows: Any, wanted: Any, draw: Any, found: Any, tally: Any, histograms: Any) -> None:
+    """Add rows to the tallies of their slots, and to the coarse histograms of those that have one."""
+    regression, lo = draw.criterion == SQUARED_ERROR, 0
+    for slot in range(found.end.size):
+        hi = found.end[slot]
+        if hi == lo:
+            continue
+        tally[slot, ROWS] += hi - lo
+        for i in range(lo, hi):
+            r = np.int64(found.row[i])
+            w = weigh(rows.weight, r, found.count[i])
+            tally[slot, SIZE] += w if draw.weights_are_sizes else np.int64(found.count[i])
+            if regression:
+                tally[slot, TOTAL] += w
+                tally[slot, TOTAL + 1] += w * np.int64(rows.y[r])
+            else:
+                tally[slot, TOTAL + np.int64(rows.y[r])] += w
+        if wanted.dense[slot] >= 0:
+            histogram = histograms[wanted.dense[slot]]
+            if regression:
+                add_moments(rows, wanted, found, lo, hi, wanted.centre[slot], histogram)
+            else:
+                add_classes(rows, wanted, found, lo, hi, histogram)
+        lo = hi
 
 
 @jit
-def note_ranges(rows: Any, r: Any, wanted: Any, slot: Any, what: Any, w: Any, out: Any, used: Any) -> Any:
-    """Note a row once for each wanted range that it is in."""
-    for g in range(wanted.groups[slot], wanted.groups[slot + 1]):
-        j = wanted.column[g]
-        key = np.uint64(rows.codes[r, j])
-        if wanted.by_key[g] and key > np.uint64(0):
-            key = rows.keys[r, wanted.place[j]]
-        at = find_range(wanted.lowest, wanted.first[g], wanted.last[g], key)
-        if at >= 0 and key <= wanted.highest[at]:
-            out.range[used] = at
-            out.step[used] = (key - wanted.lowest[at]) >> wanted.width[at]
-            out.what[used] = what
-            out.weight[used] = w
-            used += 1
-    return used
+def add_classes(rows: Any, wanted: Any, found: Any, lo: Any, hi: Any, histogram: Any) -> None:
+    columns, shift, codes = wanted.columns, wanted.shift, rows.codes
+    for i in range(lo, hi):
+        r = np.int64(found.row[i])
+        w, what = weigh(rows.weight, r, found.count[i]), np.uint64(rows.y[r])
+        for k in range(columns.size):
+            j = columns[k]
+            histogram[k, coarse_bin(codes[r, j], shift[j]), what] += w
+
+
+@jit
+def add_moments(rows: Any, wanted: Any, found: Any, lo: Any, hi: Any, centre: Any, histogram: Any) -> None:
+    columns, shift, codes = wanted.columns, wanted.shift, rows.codes
+    for i in range(lo, hi):
+        r = np.int64(found.row[i])
+        w = weigh(rows.weight, r, found.count[i])
+        moment = w * (np.int64(rows.y[r]) - centre)
+        for k in range(columns.size):
+            j = columns[k]
+            b = coarse_bin(codes[r, j], shift[j])
+            histogram[k, b, 0] += w
+            histogram[k, b, 1] += moment
+            histogram[k, b, 2] += max(moment, 0)
+
+
+@jit
+def note_rows(rows: Any, wanted: Any, draw: Any, found: Any, steps: Any, state: Any, out: Any) -> None:
+    """Count the rows that are in wanted ranges by step, or list them."""
+    regression, lo = draw.criterion == SQUARED_ERROR, 0
+    for slot in range(found.end.size):
+        hi = found.end[slot]
+        first, last = wanted.groups[slot], wanted.groups[slot + 1]
+        if first < last and lo < hi:
+            mark_bins(wanted, first, last, found.in_range)
+            for i in range(lo, hi):
+                r = np.int64(found.row[i])
+                for g in range(first, last):
+                    j = wanted.column[g]
+                    if found.in_range[g - first, coarse_bin(rows.codes[r, j], wanted.shift[j])]:
+                        w, what = weigh(rows.weight, r, found.count[i]), np.int64(rows.y[r])
+                        if regression:
+                            what = w * (what - wanted.centre[slot])
+                        note(rows, r, wanted, g, what, w, regression, steps, state, out)
+        lo = hi
+
+
+@jit
+def mark_bins(wanted: Any, first: Any, last: Any, in_range: Any) -> None:
+    """Mark the coarse bins that a range of a group is in: most rows are in none of them."""
+    for g in range(first, last):
+        in_range[g - first] = False
+        for k in range(wanted.first[g], wanted.last[g]):
+            in_range[g - first, wanted.first_bin[k] : wanted.last_bin[k] + 1] = True
+
+
+@jit
+def note(
+    rows: Any, r: Any, wanted: Any, g: Any, what: Any, w: Any, regression: Any, steps: Any, state: Any, out: Any
+) -> None:
+    """Count a row, or list it, if it is in a range of the group."""
+    j = wanted.column[g]
+    key = np.uint64(rows.codes[r, j])
+    if wanted.by_key[g] and key > np.uint64(0):
+        key = key_of(rows, wanted.place[j], r)
+    at = find_range(wanted.lowest, wanted.first[g], wanted.last[g], key)
+    if at < 0 or key > wanted.highest[at]:
+        return
+    step = (key - wanted.lowest[at]) >> wanted.width[at]
+    if wanted.step_at[at] < 0:
+        used = state[USED]
+        out.range[used], out.step[used], out.what[used], out.weight[used] = at, step, what, w
+        state[USED] = used + 1
+        return
+    held = steps[wanted.step_at[at] + np.int64(step)]
+    if regression:
+        held[0] += w
+        held[1] += what
+        held[2] += max(what, 0)
+    else:
+        held[what] += w
 
 
 @entry
@@ -221,13 +379,3 @@ def find_range(lowest: Any, lo: Any, hi: Any, key: Any) -> Any:
         else:
             hi = mid
     return lo - 1 if lo > first else -1
-
-
-@entry
-def mark_rows(rows: Any, paths: Any, place: Any, draw: Any, counts: Any, marks: Any) -> None:
-    """Mark the rows that an open node of any tree holds."""
-    for tree in range(paths.root.size):
-        draw_counts(draw.seed, tree, draw.bootstrap, rows.row_ids, counts)
-        for r in range(rows.y.size):
-            if not marks[r] and weigh(rows.weight, r, counts[r]) > 0:
-                marks[r] = paths.slot[descend(rows, paths, place, r, paths.root[tree])] >= 0
