@@ -115,7 +115,7 @@ def measure(folder: Path, asked: argparse.Namespace, rows: int) -> dict[str, Any
     with (
         watched() as watch,
         LocalCluster(
-            n_workers=asked.workers, threads_per_worker=1, dashboard_address=":0", memory_limit="1.6GB"
+            n_workers=asked.workers, threads_per_worker=1, dashboard_address=":0", memory_limit="2GB"
         ) as cluster,
         Client(cluster),
     ):

@@ -33,7 +33,7 @@ from lazyforest.runner import by_missing_columns
 from lazyforest.table import encode_queries, read
 from lazyforest.validation import check_classes, weigh_classes
 
-ROOM = 4  # times max_bytes, per worker: rows of open nodes that are kept apart
+ROOM = 4  # times max_bytes, per worker, for what is known of rows; or half of what the codes take
 COLLECTIONS = (dask.dataframe.DataFrame, dask.dataframe.Series, dask.array.Array)
 
 
@@ -171,7 +171,7 @@ class DaskLazyForest(BaseEstimator):  # type: ignore[misc]
         check_extent(self.frame_, extent)
         settled = client.map(settle, parts, frame=self.frame_, regression=regression, pure=False)
         self._parts = checked(settled)
-        rules = self._make_rules(len(self._coding.columns))
+        self._rows, rules = extent.rows, self._make_rules(len(self._coding.columns))
         self._rules, self.seed_ = rules, int(rules.seed)
         most = int(np.ldexp(extent.most_weight, self.frame_.weight_bits)) + MOST_COUNTS * extent.rows
         sizes, n_classes = self.frame_.weight_bits == 0, 0 if regression else len(self.classes_)
@@ -186,7 +186,8 @@ class DaskLazyForest(BaseEstimator):  # type: ignore[misc]
         """The votes of all trees for some encoded rows."""
         votes = np.zeros((len(queries), self._forest.n_classes or 2), dtype=np.int64)
         client, everything = self.client_, np.arange(queries.shape[1])
-        room = ROOM * int(self.max_bytes) * max(1, len(client.nthreads()))
+        codes = self._rows * len(self._coding.columns) * self._coding.dtype().itemsize
+        room = max(ROOM * int(self.max_bytes) * len(client.nthreads()), codes // 2)
         whole = [(np.arange(len(queries)), everything)]
         for some, columns in by_missing_columns(queries) if self.missing == "reduced" else whole:
             cluster = Cluster(client, self._parts, self._raws, room)

@@ -24,10 +24,11 @@ from lazyforest.engine.bootstrap import CHILD, mix, root_key
 from lazyforest.engine.counts import x_log2_x_table
 from lazyforest.engine.exploration import cast
 from lazyforest.engine.layout import BINS, SQUARED_ERROR, WEIGHTS, Array, Rules, frozen
-from lazyforest.engine.parts import ROWS, SIZE, TOTAL, Draw, Paths, Wanted
+from lazyforest.engine.parts import BELOW, BORDER, COLUMN, PLACE, ROWS, SIZE, SLOT, TOTAL, Draw, Paths, Wanted
 
 SHRUNK = 2  # where rows stand is noted again when open nodes hold so many times fewer of them
 STANDING = 4  # bytes to note a row of a tree
+OPEN = (-1, 0, 0, 0, -1, -1, -1, -1)  # a node without a condition
 
 
 class Forest(NamedTuple):
@@ -97,7 +98,8 @@ class Trees:
     """The conditions known so far."""
 
     def __init__(self, n_trees: int) -> None:
-        self.nodes: list[list[Any]] = [[-1, 0, 0, 0, False, -1, -1] for _ in range(n_trees)]
+        self.nodes: list[list[int]] = [list(OPEN) for _ in range(n_trees)]
+        self.keys = [0] * n_trees
         self.sets: list[Array] = []
         self.n_trees, self.members = n_trees, 0
         self.passed: set[int] = set()  # nodes above those where rows are known to stand
@@ -109,30 +111,27 @@ class Trees:
             member_at, self.members = self.members, self.members + n_codes
             self.sets.append(np.isin(np.arange(n_codes), condition.members))
         of = condition
-        self.nodes[at] = [of.column, of.cut, of.border, of.key, of.missing_is_valid, member_at, child]
-        self.nodes += [[-1, 0, 0, 0, False, -1, -1] for _ in range(2)]
+        self.nodes[at] = [of.column, of.cut, of.border, int(of.missing_is_valid), member_at, child, -1, -1]
+        self.keys[at] = of.key
+        self.nodes += [list(OPEN) for _ in range(2)]
+        self.keys += [0, 0]
         return child
 
     def paths(self, spots: list[Spot]) -> Paths:
         """As arrays, with some open nodes numbered. Where none of these is below, the walk may end."""
-        types = (np.int64, np.int64, np.int64, np.uint64, np.bool_, np.int64, np.int64)
-        columns: list[Array] = [np.array(c, dtype=t) for c, t in zip(zip(*self.nodes, strict=True), types, strict=True)]
-        column, cut, border, key, missing_is_valid, member_at, child = columns
-        members = np.concatenate([*self.sets, np.zeros(1, dtype=np.bool_)])
-        slot = np.full(len(self.nodes), -1)
-        slot[[spot.at for spot in spots]] = np.arange(len(spots))
-        column = np.where(leading_to(slot, child), column, -1)
-        root = np.arange(self.n_trees)
-        return Paths(root, column, cut, border, key, missing_is_valid, member_at, members, child, slot)
+        nodes, keys = np.array(self.nodes), np.array(self.keys, dtype=np.uint64)
+        nodes[[spot.at for spot in spots], SLOT] = np.arange(len(spots))
+        nodes[~leading_to(nodes[:, SLOT], nodes[:, BELOW]), COLUMN] = -1
+        return Paths(np.arange(self.n_trees), nodes, keys, np.concatenate([*self.sets, np.zeros(1, dtype=np.bool_)]))
 
     def note_standing(self) -> None:
         """Rows stand at nodes without a condition now."""
-        self.passed = {at for at, node in enumerate(self.nodes) if node[0] >= 0}
+        self.passed = {at for at, node in enumerate(self.nodes) if node[COLUMN] >= 0}
 
     def bordered(self, paths: Paths) -> set[int]:
         """Columns of which some rows' numbers are needed to tell their side."""
-        asked = np.flatnonzero((paths.column >= 0) & (paths.border > 0)).tolist()
-        return {self.nodes[at][0] for at in asked if at not in self.passed}
+        asked = np.flatnonzero((paths.node[:, COLUMN] >= 0) & (paths.node[:, BORDER] > 0)).tolist()
+        return {self.nodes[at][COLUMN] for at in asked if at not in self.passed}
 
 
 class Exploration:
@@ -275,6 +274,7 @@ class Exploration:
         centre = [int(s.total[1]) // int(s.total[0]) if regression and len(s.total) else 0 for s in spots]
         place = np.full(len(coding.columns), -1)
         place[keyed] = np.arange(len(keyed))
+        paths.node[:, PLACE] = place[paths.node[:, COLUMN]]
         groups, columns, by_key, first = [0], [], [], []
         ranges: list[Range] = []
         for one in asked:

@@ -15,6 +15,7 @@ from lazyforest.engine.parts import (
     AT,
     AT_ONCE,
     RUN,
+    SLOT,
     STATE,
     USED,
     Collected,
@@ -23,7 +24,9 @@ from lazyforest.engine.parts import (
     Paths,
     Rows,
     Standing,
+    Sums,
     Wanted,
+    Way,
     count_tree,
     sort_entries,
     walk,
@@ -69,27 +72,25 @@ class Result(NamedTuple):
     held: Array  # (entries, statistics)
 
 
-class Walk:
-    """The rows of a part on their way down, tree by tree."""
-
-    def __init__(self, part: Part, standing: Standing | None, raw: Any, work: Work) -> None:
-        n, ids = len(part.y), part.row_ids
-        if not len(ids):
-            ids = np.arange(part.first, part.first + n, dtype=np.uint64)
-        if standing is None:
-            standing = everywhere(n, len(work.paths.root))
-        self.rows = Rows(*map(frozen, (part.codes, part.y, part.weight, ids, numbers_of(part, raw, work))))
-        self.paths, self.wanted = Paths(*map(frozen, work.paths)), Wanted(*map(frozen, work.wanted))
-        self.draw, self.standing = work.draw, Standing(*map(frozen, standing))
+def way_of(part: Part, standing: Standing | None, raw: Any, work: Work) -> Way:
+    """What the kernels need to know to take the rows of a part down."""
+    n, ids = len(part.y), part.row_ids
+    if not len(ids):
+        ids = np.arange(part.first, part.first + n, dtype=np.uint64)
+    if standing is None:
+        standing = everywhere(n, len(work.paths.root))
+    rows = Rows(*map(frozen, (part.codes, part.y, part.weight, ids, numbers_of(part, raw, work))))
+    paths, wanted = Paths(*map(frozen, work.paths)), Wanted(*map(frozen, work.wanted))
+    return Way(rows, Standing(*map(frozen, standing)), paths, wanted, work.draw)
 
 
 def room_for(n: int, work: Work) -> Found:
     """Room to find so many rows at once."""
     slots, columns = len(work.wanted.dense), len(work.wanted.shift)
-    row, count, walked, drawn, slot = (np.empty(n, dtype=d) for d in (ROW, np.int32, ROW, np.int32, np.int32))
+    row, times, walked, drawn, slot = (np.empty(n, dtype=d) for d in (ROW, np.int32, ROW, np.int32, np.int32))
     ids, counts, bag = (np.empty(AT_ONCE, dtype=d) for d in (np.uint64, np.int32, ROW))
     in_range = np.empty((2 * columns, BINS), dtype=np.bool_)  # a column is asked for codes, for keys, or both
-    return Found(row, count, np.zeros(slots, dtype=np.int64), walked, drawn, slot, ids, counts, bag, in_range)
+    return Found(row, times, np.zeros(slots, dtype=np.int64), walked, drawn, slot, ids, counts, bag, in_range)
 
 
 def everywhere(n: int, trees: int) -> Standing:
@@ -115,18 +116,17 @@ def count(part: Part, standing: Standing | None, raw: Any, work: Work, before: R
     """A pass over a partition, added to the result ``before`` it."""
     if before is None:
         before = nothing(work)
-    on = Walk(part, standing, raw, work)
-    tally, histograms, steps = before.tally.copy(), before.histograms.copy(), before.steps.copy()
-    found = room_for(max(AT_ONCE, NEAR // max(1, part.codes.strides[0])), work)
+    way, sums = way_of(part, standing, raw, work), Sums(*(old.copy() for old in before[:3]))
+    found = room_for(max(AT_ONCE, NEAR // (part.codes.itemsize * part.codes.shape[1])), work)
     room = len(found.row) * len(work.wanted.shift) + LISTED * (len(work.wanted.lowest) > 0)
     out = Collected(*(np.empty(room, dtype=d) for d in (np.int64, np.uint64, np.int64, np.int64)))
     entries, state = [before[3:]], np.zeros(STATE, dtype=np.int64)
-    for tree in range(len(on.paths.root)):
-        state[RUN], state[AT] = on.standing.runs[tree], 0
-        while not count_tree(on.rows, on.paths, on.wanted, on.draw, tree, on.standing, found, tally, histograms, steps, state, out):
+    for tree in range(len(work.paths.root)):
+        state[RUN], state[AT] = way.standing.runs[tree], 0
+        while not count_tree(way, tree, found, sums, state, out):
             entries.append(collected(out, state, work))
     entries.append(collected(out, state, work))
-    return Result(tally, histograms, steps, *add_entries(*map(np.concatenate, zip(*entries, strict=True))))
+    return Result(*sums, *add_entries(*map(np.concatenate, zip(*entries, strict=True))))
 
 
 def collected(out: Collected, state: Array, work: Work) -> tuple[Array, Array, Array]:
@@ -172,22 +172,22 @@ def add_entries(ranges: Array, steps: Array, held: Array) -> tuple[Array, Array,
 
 def add(results: list[Result]) -> Result:
     """The sum of some results."""
-    tally, histograms, steps = (sums.copy() for sums in results[0][:3])
+    sums = Sums(*(total.copy() for total in results[0][:3]))
     for other in results[1:]:
-        tally += other.tally
-        histograms += other.histograms
-        steps += other.steps
+        for total, more in zip(sums, other[:3], strict=True):
+            total += more
     entries = (np.concatenate([r[k] for r in results]) for k in range(3, 6))
-    return Result(tally, histograms, steps, *add_entries(*entries))
+    return Result(*sums, *add_entries(*entries))
 
 
 def stand(part: Part, standing: Standing | None, raw: Any, work: Work) -> Standing:
     """Where the rows stand that open nodes hold."""
-    on, nodes = Walk(part, standing, raw, work), np.argsort(work.paths.slot)[-len(work.wanted.dense) :]
+    way, nodes = way_of(part, standing, raw, work), np.argsort(work.paths.node[:, SLOT])[-len(work.wanted.dense) :]
     rows, node, sizes, runs = [], [], [np.zeros(1, dtype=np.int64)], [0]
     found, state = room_for(len(part.y), work), np.zeros(STATE, dtype=np.int64)
-    for tree in range(len(on.paths.root)):
-        n = walk(on.rows, on.paths, on.wanted.place, on.draw, tree, on.standing, found, state)
+    for tree in range(len(work.paths.root)):
+        state[RUN], state[AT] = way.standing.runs[tree], 0
+        n = walk(way, tree, found, state)
         rows.append(found.row[:n].copy())
         size = np.diff(found.end, prepend=0)
         node.append(nodes[size > 0])

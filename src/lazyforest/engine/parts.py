@@ -16,6 +16,7 @@ from lazyforest.engine.layout import SQUARED_ERROR, Array, Scalar, entry, jit
 from lazyforest.engine.sorting import sort_order
 
 RUN, AT, USED, STATE = range(4)  # where a pass stands: a run, how far into it, and how much of the buffer is used
+COLUMN, CUT, BORDER, MISSING, MEMBER, BELOW, PLACE, SLOT, NODE = range(9)
 ROWS, SIZE, TOTAL = 0, 1, 2  # what a node's tally has: from TOTAL on its statistics, not centred
 AT_ONCE = 512  # rows that are drawn at once
 SIGN, INFINITE = np.uint64(1 << 63), np.uint64(0x7FF << 52)  # bits of a float
@@ -45,7 +46,7 @@ class Found(NamedTuple):
     """Some rows of a tree in the order of the numbered nodes that hold them, and room to find them."""
 
     row: Array  # (room,) uint32
-    count: Array  # (room,) int32: how often each is in the bag
+    times: Array  # (room,) int32: how often each is in the bag
     end: Array  # (slots,) int64: where each slot's rows end
     walked: Array  # (room,) uint32: the same rows as they were found
     drawn: Array  # (room,) int32
@@ -57,18 +58,22 @@ class Found(NamedTuple):
 
 
 class Paths(NamedTuple):
-    """The conditions known so far, of all trees. A node's invalid side is at ``child``, its valid side follows."""
+    """The conditions known so far, of all trees. A node is one line of a cache:
+
+    COLUMN   of its condition; -1: nothing is known below, or nothing is asked
+    CUT      the lowest valid code
+    BORDER   the one code that has rows of both sides, whose keys tell; 0: none
+    MISSING  is a missing value valid?
+    MEMBER   a set's place in ``members``; -1: a number
+    BELOW    where the invalid side is; the valid side follows
+    PLACE    of the column among a row's numbers
+    SLOT     the number under which an open node is counted; -1: it is not
+    """
 
     root: Array  # (trees,) int64
-    column: Array  # (nodes,) int64; -1: nothing is known below, or nothing is asked
-    cut: Array  # (nodes,) int64: the lowest valid code
-    border: Array  # (nodes,) int64: the one code that has rows of both sides, whose keys tell; 0: none
+    node: Array  # (nodes, NODE) int64
     key: Array  # (nodes,) uint64: the lowest valid key of the border
-    missing_is_valid: Array  # (nodes,) bool
-    member_at: Array  # (nodes,) int64: a set's place in ``members``; -1: a number
     members: Array  # (sum of codes,) bool
-    child: Array  # (nodes,) int64
-    slot: Array  # (nodes,) int64: the number under which an open node is counted; -1: it is not
 
 
 class Wanted(NamedTuple):
@@ -101,6 +106,24 @@ class Draw(NamedTuple):
     weights_are_sizes: Scalar
 
 
+class Way(NamedTuple):
+    """What a pass over a part needs to know."""
+
+    rows: Rows
+    standing: Standing
+    paths: Paths
+    wanted: Wanted
+    draw: Draw
+
+
+class Sums(NamedTuple):
+    """What a pass adds up."""
+
+    tally: Array  # (slots, TOTAL + statistics)
+    histograms: Array  # (slots that have one, columns, bins, statistics)
+    steps: Array  # (steps of the ranges that are counted, statistics)
+
+
 class Collected(NamedTuple):
     """A buffer of rows in ranges: which range, which step of it, class (or centred moment), weight."""
 
@@ -122,22 +145,22 @@ def key_of(rows: Any, k: Any, r: Any) -> Any:
 
 
 @jit
-def descend(rows: Any, paths: Any, place: Any, r: Any, at: Any) -> Any:
-    """The node below ``at`` that row r falls into, as far as conditions are known."""
-    j = paths.column[at]
-    while j >= 0:
-        code = np.int64(rows.codes[r, j])
+def descend(rows: Any, paths: Any, r: Any, at: Any) -> Any:
+    """The slot of the node below ``at`` that row r falls into, as far as conditions are known."""
+    node = paths.node[at]
+    while node[COLUMN] >= 0:
+        code = np.int64(rows.codes[r, node[COLUMN]])
         if code == 0:
-            valid = paths.missing_is_valid[at]
-        elif paths.member_at[at] >= 0:
-            valid = paths.members[paths.member_at[at] + code]
-        elif code == paths.border[at]:
-            valid = key_of(rows, place[j], r) >= paths.key[at]
+            valid = node[MISSING]
+        elif node[MEMBER] >= 0:
+            valid = np.int64(paths.members[node[MEMBER] + code])
+        elif code == node[BORDER]:
+            valid = np.int64(key_of(rows, node[PLACE], r) >= paths.key[at])
         else:
-            valid = code >= paths.cut[at]
-        at = paths.child[at] + np.int64(valid)
-        j = paths.column[at]
-    return at
+            valid = np.int64(code >= node[CUT])
+        at = node[BELOW] + valid
+        node = paths.node[at]
+    return node[SLOT]
 
 
 @jit
@@ -146,8 +169,9 @@ def weigh(weight: Any, r: Any, count: Any) -> Any:
 
 
 @jit
-def walk_some(rows: Any, paths: Any, place: Any, draw: Any, tree: Any, standing: Any, found: Any, state: Any) -> Any:
+def walk_some(way: Any, tree: Any, found: Any, state: Any) -> Any:
     """Find the next rows of a tree that are in numbered nodes, as many as there is room for; returns their number."""
+    rows, standing, paths, draw = way.rows, way.standing, way.paths, way.draw
     ids, counts, bag, end = found.ids, found.counts, found.bag, found.end
     end[:] = 0
     n = 0
@@ -155,7 +179,8 @@ def walk_some(rows: Any, paths: Any, place: Any, draw: Any, tree: Any, standing:
         run = state[RUN]
         at, lo = standing.node[run], standing.begin[run] + state[AT]
         size = min(AT_ONCE, standing.end[run] - lo, found.row.size - n)
-        if size == 0 or (paths.column[at] < 0 and paths.slot[at] < 0):  # no more rows, or nothing is asked of them
+        nothing_asked = paths.node[at, COLUMN] < 0 and paths.node[at, SLOT] < 0
+        if size == 0 or nothing_asked:
             state[RUN] += 1
             state[AT] = 0
             continue
@@ -163,13 +188,13 @@ def walk_some(rows: Any, paths: Any, place: Any, draw: Any, tree: Any, standing:
         for i in range(size):
             ids[i] = rows.row_ids[standing.row[lo + i]]
         draw_counts(draw.seed, tree, draw.bootstrap, ids[:size], counts[:size])
-        bagged = 0
+        bagged = np.int64(0)
         for i in range(size):  # without a branch that nobody can foresee
             r = standing.row[lo + i]
             bag[bagged], counts[bagged] = r, counts[i]
             bagged += np.int64(weigh(rows.weight, r, counts[bagged]) > 0)
         for i in range(bagged):
-            slot = paths.slot[descend(rows, paths, place, np.int64(bag[i]), at)]
+            slot = descend(rows, paths, np.int64(bag[i]), at)
             if slot >= 0:
                 found.walked[n], found.drawn[n], found.slot[n] = bag[i], counts[i], slot
                 end[slot] += 1
@@ -179,10 +204,9 @@ def walk_some(rows: Any, paths: Any, place: Any, draw: Any, tree: Any, standing:
 
 
 @entry
-def walk(rows: Any, paths: Any, place: Any, draw: Any, tree: Any, standing: Any, found: Any, state: Any) -> Any:
+def walk(way: Any, tree: Any, found: Any, state: Any) -> Any:
     """``walk_some`` for callers outside the engine."""
-    state[RUN], state[AT] = standing.runs[tree], 0
-    return walk_some(rows, paths, place, draw, tree, standing, found, state)
+    return walk_some(way, tree, found, state)
 
 
 @jit
@@ -195,40 +219,28 @@ def order_by_slot(found: Any, n: Any) -> None:
         begin += size
     for i in range(n):
         at = found.end[found.slot[i]]
-        found.row[at], found.count[at] = found.walked[i], found.drawn[i]
+        found.row[at], found.times[at] = found.walked[i], found.drawn[i]
         found.end[found.slot[i]] = at + 1
 
 
 @entry
-def count_tree(
-    rows: Any,
-    paths: Any,
-    wanted: Any,
-    draw: Any,
-    tree: Any,
-    standing: Any,
-    found: Any,
-    tally: Any,
-    histograms: Any,
-    steps: Any,
-    state: Any,
-    out: Any,
-) -> Any:
+def count_tree(way: Any, tree: Any, found: Any, sums: Any, state: Any, out: Any) -> Any:
     """Add a tree's rows to what is wanted of their slots. Stops when the buffer ``out`` is full; True when there are no
     more rows. Goes on where ``state`` says.
     """
-    while state[RUN] < standing.runs[tree + 1]:
-        if state[USED] + found.row.size * wanted.shift.size > out.range.size:
+    while state[RUN] < way.standing.runs[tree + 1]:
+        if state[USED] + found.row.size * way.wanted.shift.size > out.range.size:
             return False
-        walk_some(rows, paths, wanted.place, draw, tree, standing, found, state)
-        add_up(rows, wanted, draw, found, tally, histograms)
-        note_rows(rows, wanted, draw, found, steps, state, out)
+        walk_some(way, tree, found, state)
+        add_up(way, found, sums.tally, sums.histograms)
+        note_rows(way, found, sums.steps, state, out)
     return True
 
 
 @jit
-def add_up(rows: Any, wanted: Any, draw: Any, found: Any, tally: Any, histograms: Any) -> None:
+def add_up(way: Any, found: Any, tally: Any, histograms: Any) -> None:
     """Add rows to the tallies of their slots, and to the coarse histograms of those that have one."""
+    rows, wanted, draw = way.rows, way.wanted, way.draw
     regression, lo = draw.criterion == SQUARED_ERROR, 0
     for slot in range(found.end.size):
         hi = found.end[slot]
@@ -237,8 +249,8 @@ def add_up(rows: Any, wanted: Any, draw: Any, found: Any, tally: Any, histograms
         tally[slot, ROWS] += hi - lo
         for i in range(lo, hi):
             r = np.int64(found.row[i])
-            w = weigh(rows.weight, r, found.count[i])
-            tally[slot, SIZE] += w if draw.weights_are_sizes else np.int64(found.count[i])
+            w = weigh(rows.weight, r, found.times[i])
+            tally[slot, SIZE] += w if draw.weights_are_sizes else np.int64(found.times[i])
             if regression:
                 tally[slot, TOTAL] += w
                 tally[slot, TOTAL + 1] += w * np.int64(rows.y[r])
@@ -258,7 +270,7 @@ def add_classes(rows: Any, wanted: Any, found: Any, lo: Any, hi: Any, histogram:
     columns, shift, codes = wanted.columns, wanted.shift, rows.codes
     for i in range(lo, hi):
         r = np.int64(found.row[i])
-        w, what = weigh(rows.weight, r, found.count[i]), np.uint64(rows.y[r])
+        w, what = weigh(rows.weight, r, found.times[i]), np.uint64(rows.y[r])
         for k in range(columns.size):
             j = columns[k]
             histogram[k, coarse_bin(codes[r, j], shift[j]), what] += w
@@ -269,7 +281,7 @@ def add_moments(rows: Any, wanted: Any, found: Any, lo: Any, hi: Any, centre: An
     columns, shift, codes = wanted.columns, wanted.shift, rows.codes
     for i in range(lo, hi):
         r = np.int64(found.row[i])
-        w = weigh(rows.weight, r, found.count[i])
+        w = weigh(rows.weight, r, found.times[i])
         moment = w * (np.int64(rows.y[r]) - centre)
         for k in range(columns.size):
             j = columns[k]
@@ -280,9 +292,10 @@ def add_moments(rows: Any, wanted: Any, found: Any, lo: Any, hi: Any, centre: An
 
 
 @jit
-def note_rows(rows: Any, wanted: Any, draw: Any, found: Any, steps: Any, state: Any, out: Any) -> None:
+def note_rows(way: Any, found: Any, steps: Any, state: Any, out: Any) -> None:
     """Count the rows that are in wanted ranges by step, or list them."""
-    regression, lo = draw.criterion == SQUARED_ERROR, 0
+    rows, wanted = way.rows, way.wanted
+    regression, lo = way.draw.criterion == SQUARED_ERROR, 0
     for slot in range(found.end.size):
         hi = found.end[slot]
         first, last = wanted.groups[slot], wanted.groups[slot + 1]
@@ -293,7 +306,7 @@ def note_rows(rows: Any, wanted: Any, draw: Any, found: Any, steps: Any, state: 
                 for g in range(first, last):
                     j = wanted.column[g]
                     if found.in_range[g - first, coarse_bin(rows.codes[r, j], wanted.shift[j])]:
-                        w, what = weigh(rows.weight, r, found.count[i]), np.int64(rows.y[r])
+                        w, what = weigh(rows.weight, r, found.times[i]), np.int64(rows.y[r])
                         if regression:
                             what = w * (what - wanted.centre[slot])
                         note(rows, r, wanted, g, what, w, regression, steps, state, out)
