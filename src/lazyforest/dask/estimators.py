@@ -33,7 +33,7 @@ from lazyforest.runner import by_missing_columns
 from lazyforest.table import encode_queries, read
 from lazyforest.validation import check_classes, weigh_classes
 
-ROOM = 4  # times max_bytes, per worker, for what is known of rows; or half of what the codes take
+ROOM = 2  # times max_bytes, per worker, for what is known of rows; or half of what the codes take
 COLLECTIONS = (dask.dataframe.DataFrame, dask.dataframe.Series, dask.array.Array)
 
 
