@@ -103,7 +103,8 @@ class Cluster:
         for chain in chains:
             result: Any = None
             for k in chain:
-                result = dask.delayed(count, pure=False)(self.parts[k], self.standing[k], raws[k], shared, result)
+                with dask.annotate(priority=1):  # before more is read
+                    result = dask.delayed(count, pure=False)(self.parts[k], self.standing[k], raws[k], shared, result)
             tasks.append(result)
         futures = compute_where(self.client, tasks, [self.parts[chain[0]] for chain in chains])
         found: Result = reduced(self.client, futures, add)
@@ -123,9 +124,10 @@ class Cluster:
 
     def each(self, do: Callable[..., Any], work: Work) -> list[Future]:
         """Something of every partition, beside it."""
-        shared, task = share(self.client, work), dask.delayed(do, pure=False)
-        of = zip(self.parts, self.standing, self.raws(work), strict=True)
-        return checked(compute_where(self.client, [task(*one, shared) for one in of], list(self.parts)))
+        shared, of = share(self.client, work), zip(self.parts, self.standing, self.raws(work), strict=True)
+        with dask.annotate(priority=1):
+            tasks = [dask.delayed(do, pure=False)(*one, shared) for one in of]
+        return checked(compute_where(self.client, tasks, list(self.parts)))
 
     def stand(self, work: Work) -> None:
         self.standing = self.each(stand, work)
