@@ -9,15 +9,17 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import tempfile
 import threading
 import time
 from collections.abc import Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
 from contextlib import contextmanager
+from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
-import dask
 import dask.dataframe as dd
 import numpy as np
 import pandas as pd
@@ -33,7 +35,7 @@ from lazyforest.dask.cluster import Cluster
 ROWS_PER_FILE = 500_000
 MOST_BYTES, MOST_GROWTH = 4e9, 2.3
 # Arrays of a megabyte go back to the system when they are dropped; otherwise workers keep holes between partitions.
-GIVE_BACK = {"distributed.nanny.pre-spawn-environ.MALLOC_MMAP_THRESHOLD_": 1 << 20}
+os.environ.setdefault("MALLOC_MMAP_THRESHOLD_", str(1 << 20))  # of child processes
 
 
 def parse(arguments: Sequence[str] | None = None) -> argparse.Namespace:
@@ -104,19 +106,24 @@ def bytes_on_loopback() -> int:
     return sum(n.bytes_sent for name, n in psutil.net_io_counters(pernic=True).items() if name.startswith("lo"))
 
 
+def measure_alone(folder: Path, asked: argparse.Namespace, rows: int) -> dict[str, Any]:
+    """``measure`` in a process of its own."""
+    with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as pool:
+        return pool.submit(measure, folder, asked, rows).result()
+
+
 def measure(folder: Path, asked: argparse.Namespace, rows: int) -> dict[str, Any]:
     """Fit and predict the first rows of the table on a cluster of its own."""
     files = sorted(folder.glob("*.parquet"))[: -(-rows // ROWS_PER_FILE)]
     queries = make_rows(10**6, asked.queries, asked.columns).drop(columns="label")
-    passes, run = [], Cluster.run
+    passes, raws = [], Cluster.raws
 
-    def run_and_count(self: Cluster, work: Any) -> Any:
+    def raws_and_count(self: Cluster, work: Any) -> Any:
         passes.append(time.perf_counter())
-        return run(self, work)
+        return raws(self, work)
 
-    Cluster.run = run_and_count  # type: ignore[method-assign]
+    Cluster.raws = raws_and_count  # type: ignore[method-assign]
     with (
-        dask.config.set(GIVE_BACK),
         watched() as watch,
         LocalCluster(
             n_workers=asked.workers, threads_per_worker=1, dashboard_address=":0", memory_limit="2.5GB"
@@ -130,7 +137,7 @@ def measure(folder: Path, asked: argparse.Namespace, rows: int) -> dict[str, Any
         fitted, sent_by_fit = time.perf_counter(), bytes_on_loopback()
         proba = forest.predict_proba(queries)
         done, sent_by_all, cpu = time.perf_counter(), bytes_on_loopback(), cpu_seconds() - cpu
-    Cluster.run = run  # type: ignore[method-assign]
+    Cluster.raws = raws  # type: ignore[method-assign]
     assert proba.shape == (asked.queries, 2)
     result = {
         "rows": rows,
@@ -150,8 +157,8 @@ def measure_growth(asked: argparse.Namespace) -> dict[str, Any]:
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         write_table(folder, asked.rows, asked.columns)
-        measure(folder, argparse.Namespace(**{**vars(asked), "trees": 2}), ROWS_PER_FILE)  # compiles
-        runs = [measure(folder, asked, rows) for rows in (asked.rows // 2, asked.rows)]
+        measure_alone(folder, argparse.Namespace(**{**vars(asked), "trees": 2}), ROWS_PER_FILE)  # compiles
+        runs = [measure_alone(folder, asked, rows) for rows in (asked.rows // 2, asked.rows)]
     seconds = [run["fit_seconds"] + run["predict_seconds"] for run in runs]
     growth = seconds[1] / seconds[0]
     cpu_growth = runs[1]["cpu_seconds"] / runs[0]["cpu_seconds"]

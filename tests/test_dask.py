@@ -15,7 +15,7 @@ import pytest
 from distributed import Client, LocalCluster
 
 from lazyforest import LazyForestClassifier, LazyForestRegressor
-from lazyforest.dask import DaskLazyForestClassifier, DaskLazyForestRegressor
+from lazyforest.dask import DaskLazyForestClassifier, DaskLazyForestRegressor, estimators
 from lazyforest.dask.cluster import Cluster
 
 N = 900
@@ -151,21 +151,60 @@ def test_arrays_and_row_ids(client):
     assert forest.predict_proba(da.from_array(X[:20], chunks=(7, 3))).compute().tolist() == expected
 
 
-def test_files(client, tmp_path):
-    """Columns are read again, a few at a time, and stay with their partitions."""
+def with_room(room):
+    """Clusters that have this much room for what is known of rows."""
+
+    def make(client, parts, read, _):
+        return Cluster(client, parts, read, room)
+
+    return make
+
+
+def make_files(folder):
+    """More values than codes: columns are read again."""
     rng = np.random.default_rng(0)
-    table = pd.DataFrame(rng.normal(size=(60_000, 5)), columns=list("abcde"))  # more values than codes
+    table = pd.DataFrame(rng.normal(size=(60_000, 5)), columns=list("abcde"))
     table["y"] = (table["a"] * table["b"] + rng.normal(size=len(table)) > 0).astype(int)
     for k, first in enumerate(range(0, len(table), 16_000)):
-        table[first : first + 16_000].to_parquet(tmp_path / f"{k}.parquet")
-    X = table.drop(columns="y")
+        table[first : first + 16_000].to_parquet(folder / f"{k}.parquet")
+    X, parts = table.drop(columns="y"), dd.read_parquet(folder)
     expected = LazyForestClassifier(2, max_depth=9, random_state=0).fit(X, table["y"]).predict_proba(X[:9])
-    parts = dd.read_parquet(tmp_path)
-    for given in ({}, {"max_bytes": 1 << 14}):  # the second never cuts partitions down to a few rows
-        forest = DaskLazyForestClassifier(2, max_depth=9, random_state=0, **given)
-        forest.fit(parts.drop(columns="y"), parts["y"])
-        assert not forest._coding.exact.any()
-        assert forest.predict_proba(X[:9]).tolist() == expected.tolist()
+    forest = DaskLazyForestClassifier(2, max_depth=9, random_state=0, max_bytes=1 << 16)
+    forest.fit(parts.drop(columns="y"), parts["y"])
+    assert not forest._coding.exact.any()
+    return forest, X[:9], expected.tolist()
+
+
+def test_files(client, tmp_path, monkeypatch):
+    """Columns are read again, a few at a time, and stay with their partitions, whatever there is room for."""
+    forest, queries, expected = make_files(tmp_path)
+    done = []
+    for what in ("stand", "cut_down"):
+        original = getattr(Cluster, what)
+        monkeypatch.setattr(Cluster, what, lambda *a, what=what, do=original: (done.append(what), do(*a)))
+    for room, ways in ((0, set()), (100_000, {"stand"}), (10**7, {"stand", "cut_down"})):
+        monkeypatch.setattr(estimators, "Cluster", with_room(room))
+        done.clear()
+        assert forest.predict_proba(queries).tolist() == expected
+        assert set(done) == ways
+
+
+def test_a_worker_is_killed_where_rows_stand(client, cluster, tmp_path, monkeypatch):
+    """Where they stand is found again from partitions that are read again."""
+    forest, queries, expected = make_files(tmp_path)
+    monkeypatch.setattr(estimators, "Cluster", with_room(200_000))
+    victim, stood, stand = cluster.workers[0].process.pid, [], Cluster.stand
+
+    def stand_and_kill(self, work):
+        stand(self, work)
+        if not stood:
+            os.kill(victim, signal.SIGKILL)
+        stood.append(None)
+
+    monkeypatch.setattr(Cluster, "stand", stand_and_kill)
+    assert forest.predict_proba(queries).tolist() == expected
+    assert stood
+    client.wait_for_workers(2, timeout=60)
 
 
 @pytest.mark.parametrize("workers", [1, 4])

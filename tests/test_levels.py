@@ -1,6 +1,7 @@
 """A table in partitions, explored level by level without Dask: the votes of the reference, bit for bit."""
 
 from functools import reduce
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -8,13 +9,14 @@ from hypothesis import given, settings
 
 import lazyforest.dask.coding as coding_module
 import lazyforest.dask.nodes as nodes_module
+import lazyforest.dask.passes as passes_module
 from helpers import cases, examples, rules_of
 from lazyforest import reference
 from lazyforest.dask.coding import agree, code_columns, keys_of, number_of, see
 from lazyforest.dask.levels import Exploration, Forest, Here
-from lazyforest.dask.passes import Part
+from lazyforest.dask.passes import Part, cut_down
 from lazyforest.engine.layout import CLASS, TARGET
-from lazyforest.engine.parts import Rows, key_of
+from lazyforest.engine.parts import Rows, Standing, key_of
 from lazyforest.table import read_numbers
 
 
@@ -95,6 +97,32 @@ def test_votes_of_the_reference_with_closer_looks(regression, few_codes):
         assert_levels_equal_reference(*case, seed=case[2].seed)
 
     check()
+
+
+@pytest.mark.parametrize("regression", [False, True])
+def test_votes_of_the_reference_in_small_blocks(regression, few_codes, monkeypatch):
+    """Rows are drawn three at a time, and lists are added up as soon as they have a row."""
+    for name, value in (("NEAR", 1), ("AT_ONCE", 3), ("LISTED", 0)):
+        monkeypatch.setattr(passes_module, name, value)
+
+    @settings(max_examples=examples(40))
+    @given(cases(regression, rows=[(5, 30), (30, 90)], columns=(1, 4), distinct=[2, 5, 20, 90], most_trees=3))
+    def check(case):
+        assert_levels_equal_reference(*case, seed=case[2].seed)
+
+    check()
+
+
+def test_parts_that_are_cut_down_keep_their_layout():
+    """Numbers of another layout would be another type to numba, which every worker would compile again."""
+    rng = np.random.default_rng(0)
+    numbers, none = rng.normal(size=(3, 20)), np.empty(0, dtype=np.int64)
+    part = Part(rng.integers(1, 9, (20, 3)), none, none, 0, none, numbers)
+    standing = Standing(np.array([3, 3, 7]), *np.empty((4, 0)))
+    kept = cut_down(part._replace(y=np.arange(20)), standing, None, SimpleNamespace(keyed=[0, 1, 2]))
+    assert kept.y.tolist() == [3, 7]
+    assert kept.numbers.tolist() == numbers[:, [3, 7]].tolist()
+    assert kept.numbers.flags.c_contiguous
 
 
 def test_keys_are_in_the_order_of_the_numbers():

@@ -1,7 +1,8 @@
 """Passes over partitions that lie on the workers of a Dask cluster.
 
 Every worker counts its own partitions one after the other into one result, so that a result travels once per thread of
-the cluster and pass. Partitions are futures: if a worker is lost, Dask makes them again from what they came from.
+the cluster and pass. Partitions, and where their rows stand, are futures: if a
+worker is lost, Dask makes them again from what they came from.
 """
 
 from __future__ import annotations

@@ -23,12 +23,28 @@ from lazyforest.dask.passes import Part, Result, Work, add, count, cut_down, ren
 from lazyforest.engine.bootstrap import CHILD, mix, root_key
 from lazyforest.engine.counts import x_log2_x_table
 from lazyforest.engine.exploration import cast
-from lazyforest.engine.layout import BINS, SQUARED_ERROR, WEIGHTS, Array, Rules, frozen
-from lazyforest.engine.parts import BELOW, BORDER, COLUMN, PLACE, ROWS, SIZE, SLOT, TOTAL, Draw, Paths, Wanted
+from lazyforest.engine.layout import BINS, ROW, SQUARED_ERROR, WEIGHTS, Array, Rules, frozen
+from lazyforest.engine.parts import (
+    BELOW,
+    BORDER,
+    COLUMN,
+    CUT,
+    MEMBER,
+    MISSING,
+    NODE,
+    PLACE,
+    ROWS,
+    SIZE,
+    SLOT,
+    TOTAL,
+    Draw,
+    Paths,
+    Wanted,
+)
 
 SHRUNK = 2  # where rows stand is noted again when open nodes hold so many times fewer of them
-STANDING = 4  # bytes to note a row of a tree
-OPEN = (-1, 0, 0, 0, -1, -1, -1, -1)  # a node without a condition
+STANDING = np.dtype(ROW).itemsize  # bytes to note a row of a tree
+RUN = 24  # bytes to note a node of a partition
 
 
 class Forest(NamedTuple):
@@ -46,6 +62,7 @@ class Executor(Protocol):
     """Where the partitions are."""
 
     room: int  # bytes for what is known of rows, of all partitions together
+    parts: list[Any]
 
     def run(self, work: Work) -> Result:
         """The sum of a pass over all partitions."""
@@ -94,11 +111,18 @@ class OpenNode(NamedTuple):
     asked: Asked
 
 
+def node_of(column: int = -1, cut: int = 0, border: int = 0, missing: int = 0, member: int = -1) -> list[int]:
+    """A node of the paths; by default without a condition."""
+    node = [-1] * NODE
+    node[COLUMN], node[CUT], node[BORDER], node[MISSING], node[MEMBER] = column, cut, border, missing, member
+    return node
+
+
 class Trees:
     """The conditions known so far."""
 
     def __init__(self, n_trees: int) -> None:
-        self.nodes: list[list[int]] = [list(OPEN) for _ in range(n_trees)]
+        self.nodes = [node_of() for _ in range(n_trees)]
         self.keys = [0] * n_trees
         self.sets: list[Array] = []
         self.n_trees, self.members = n_trees, 0
@@ -110,10 +134,10 @@ class Trees:
         if condition.members is not None:
             member_at, self.members = self.members, self.members + n_codes
             self.sets.append(np.isin(np.arange(n_codes), condition.members))
-        of = condition
-        self.nodes[at] = [of.column, of.cut, of.border, int(of.missing_is_valid), member_at, child, -1, -1]
-        self.keys[at] = of.key
-        self.nodes += [list(OPEN) for _ in range(2)]
+        of, missing = condition, int(condition.missing_is_valid)
+        self.nodes[at] = node_of(column=of.column, cut=of.cut, border=of.border, missing=missing, member=member_at)
+        self.nodes[at][BELOW], self.keys[at] = child, of.key
+        self.nodes += [node_of() for _ in range(2)]
         self.keys += [0, 0]
         return child
 
@@ -122,7 +146,7 @@ class Trees:
         nodes, keys = np.array(self.nodes), np.array(self.keys, dtype=np.uint64)
         nodes[[spot.at for spot in spots], SLOT] = np.arange(len(spots))
         nodes[~leading_to(nodes[:, SLOT], nodes[:, BELOW]), COLUMN] = -1
-        return Paths(np.arange(self.n_trees), nodes, keys, np.concatenate([*self.sets, np.zeros(1, dtype=np.bool_)]))
+        return Paths(nodes, keys, np.concatenate([*self.sets, np.zeros(1, dtype=np.bool_)]))
 
     def note_standing(self) -> None:
         """Rows stand at nodes without a condition now."""
@@ -161,11 +185,12 @@ class Exploration:
                 work = self.work([node.spot for node in some], asked)
                 result = self.executor.run(work)
                 for node, told in zip(some, answers(asked, work, result), strict=True):
+                    spot = node.spot._replace(rows=float(told.rows))
                     try:
-                        further.append(node._replace(asked=node.talk.send(told)))
+                        further.append(OpenNode(spot, node.talk, node.talk.send(told)))
                     except StopIteration as end:
-                        further += self.open(self.part(node.spot, end.value))
-            open_nodes = further
+                        further += self.open(self.part(spot, end.value))
+            open_nodes = sorted(further, key=lambda node: node.spot.tree)
         return self.votes
 
     def open(self, spots: Iterable[Spot]) -> list[OpenNode]:
@@ -180,7 +205,8 @@ class Exploration:
     def shrink(self, spots: list[Spot]) -> None:
         """Note where rows stand if open nodes hold few, and many fewer than when this was last done."""
         rows = sum(spot.rows for spot in spots)
-        if rows * SHRUNK > self.held or rows * STANDING > self.executor.room:
+        noted = rows * STANDING + min(rows, len(spots) * len(self.executor.parts)) * RUN
+        if rows * SHRUNK > self.held or noted > self.executor.room:
             return
         work = self.work(spots, [Asked(False, [])] * len(spots))
         self.executor.stand(work)
@@ -190,7 +216,7 @@ class Exploration:
         row_bytes = sum(8 * (j in self.inexact) + code for j in range(len(self.forest.coding.columns))) + 24
         if not self.compact and rows * row_bytes <= self.executor.room:
             self.compact = True
-            self.executor.cut_down(self.work(spots, [Asked(False, [])] * len(spots)))
+            self.executor.cut_down(work._replace(keyed=self.inexact))
 
     def plant(self) -> list[Spot]:
         """The roots, after a first pass that sums up every bag."""
@@ -289,7 +315,9 @@ class Exploration:
             groups.append(len(columns))
         steps = np.array([self.cost(r)[1] for r in ranges], dtype=np.int64)
         step_at = np.where(steps > 0, np.cumsum(steps) - steps, -1)
+        per_tree = np.bincount([spot.tree for spot in spots], minlength=forest.n_estimators)
         wanted = Wanted(
+            np.append(0, np.cumsum(per_tree)),
             dense,
             np.array(centre, dtype=np.int64),
             self.table.counted,
@@ -354,19 +382,18 @@ def answers(asked: list[Asked], work: Work, result: Result) -> Iterator[Told]:
 
 def entries_of(work: Work, result: Result) -> list[tuple[Array, Array]]:
     """Of each range the steps that have rows, and their statistics, whether they were counted or listed."""
-    starts, n = work.wanted.step_at, len(work.wanted.step_at)
+    step_at, n = work.wanted.step_at, len(work.wanted.step_at)
     present = np.flatnonzero(result.steps.any(axis=1))
     held = result.steps[present].astype(np.int64)
-    bounds = np.searchsorted(result.range, np.arange(n + 1)).tolist()
-    ends = np.append(starts[starts >= 0][1:], work.steps)
-    first, last = np.searchsorted(present, starts[starts >= 0]), np.searchsorted(present, ends)
-    counted = iter(zip(starts[starts >= 0].tolist(), first.tolist(), last.tolist(), strict=True))
+    listed = np.searchsorted(result.range, np.arange(n + 1)).tolist()
+    steps = np.where(step_at >= 0, ((work.wanted.highest - work.wanted.lowest) >> work.wanted.width) + np.uint64(1), 0)
+    counted = np.searchsorted(present, np.stack([step_at, step_at + steps.astype(np.int64)])).T.tolist()
     found = []
-    for k, is_counted in enumerate((starts >= 0).tolist()):
-        if is_counted:
-            start, lo, hi = next(counted)
+    for k, start in enumerate(step_at.tolist()):
+        if start >= 0:
+            lo, hi = counted[k]
             found.append(((present[lo:hi] - start).astype(np.uint64), held[lo:hi]))
         else:
-            span = slice(bounds[k], bounds[k + 1])
+            span = slice(listed[k], listed[k + 1])
             found.append((result.step[span], result.held[span]))
     return found

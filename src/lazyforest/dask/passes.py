@@ -13,7 +13,6 @@ from lazyforest.dask.coding import number_columns
 from lazyforest.engine.layout import BINS, ROW, SQUARED_ERROR, Array, frozen
 from lazyforest.engine.parts import (
     AT,
-    AT_ONCE,
     RUN,
     SLOT,
     STATE,
@@ -34,6 +33,7 @@ from lazyforest.engine.parts import (
 
 NEAR = 1 << 19  # bytes of the rows that are brought in order at once: they stay in a cache
 LISTED = 1 << 17  # rows that are listed before they are added up
+AT_ONCE = 512  # rows that are drawn at once
 
 
 class Part(NamedTuple):
@@ -57,7 +57,7 @@ class Work(NamedTuple):
     steps: int  # of all ranges that are counted
     statistics: int  # per entry of a histogram
     tallied: int  # per node
-    dtype: Any  # of histograms
+    dtype: Any  # of histograms and steps
     keyed: list[int]  # columns whose numbers are needed
 
 
@@ -78,7 +78,7 @@ def way_of(part: Part, standing: Standing | None, raw: Any, work: Work) -> Way:
     if not len(ids):
         ids = np.arange(part.first, part.first + n, dtype=np.uint64)
     if standing is None:
-        standing = everywhere(n, len(work.paths.root))
+        standing = everywhere(n, len(work.wanted.slots) - 1)
     rows = Rows(*map(frozen, (part.codes, part.y, part.weight, ids, numbers_of(part, raw, work))))
     paths, wanted = Paths(*map(frozen, work.paths)), Wanted(*map(frozen, work.wanted))
     return Way(rows, Standing(*map(frozen, standing)), paths, wanted, work.draw)
@@ -121,7 +121,7 @@ def count(part: Part, standing: Standing | None, raw: Any, work: Work, before: R
     room = len(found.row) * len(work.wanted.shift) + LISTED * (len(work.wanted.lowest) > 0)
     out = Collected(*(np.empty(room, dtype=d) for d in (np.int64, np.uint64, np.int64, np.int64)))
     entries, state = [before[3:]], np.zeros(STATE, dtype=np.int64)
-    for tree in range(len(work.paths.root)):
+    for tree in range(len(work.wanted.slots) - 1):
         state[RUN], state[AT] = way.standing.runs[tree], 0
         while not count_tree(way, tree, found, sums, state, out):
             entries.append(collected(out, state, work))
@@ -185,12 +185,13 @@ def stand(part: Part, standing: Standing | None, raw: Any, work: Work) -> Standi
     way, nodes = way_of(part, standing, raw, work), np.argsort(work.paths.node[:, SLOT])[-len(work.wanted.dense) :]
     rows, node, sizes, runs = [], [], [np.zeros(1, dtype=np.int64)], [0]
     found, state = room_for(len(part.y), work), np.zeros(STATE, dtype=np.int64)
-    for tree in range(len(work.paths.root)):
+    for tree in range(len(work.wanted.slots) - 1):
         state[RUN], state[AT] = way.standing.runs[tree], 0
         n = walk(way, tree, found, state)
         rows.append(found.row[:n].copy())
-        size = np.diff(found.end, prepend=0)
-        node.append(nodes[size > 0])
+        slots = slice(*work.wanted.slots[tree : tree + 2])
+        size = np.diff(found.end[slots], prepend=0)
+        node.append(nodes[slots][size > 0])
         sizes.append(size[size > 0])
         runs.append(runs[-1] + len(node[-1]))
     bounds = np.cumsum(np.concatenate(sizes))
@@ -203,7 +204,7 @@ def cut_down(part: Part, standing: Standing, raw: Any, work: Work) -> Part:
     numbers = numbers_of(part, raw, work).view(np.float64)
     ids = part.row_ids[rows] if len(part.row_ids) else rows.astype(np.uint64) + np.uint64(part.first)
     weight = part.weight[rows] if len(part.weight) else part.weight
-    return Part(part.codes[rows], part.y[rows], weight, 0, ids, numbers[:, rows])
+    return Part(part.codes[rows], part.y[rows], weight, 0, ids, numbers.take(rows, axis=1))
 
 
 def renumber(standing: Standing) -> Standing:

@@ -18,7 +18,6 @@ from lazyforest.engine.sorting import sort_order
 RUN, AT, USED, STATE = range(4)  # where a pass stands: a run, how far into it, and how much of the buffer is used
 COLUMN, CUT, BORDER, MISSING, MEMBER, BELOW, PLACE, SLOT, NODE = range(9)
 ROWS, SIZE, TOTAL = 0, 1, 2  # what a node's tally has: from TOTAL on its statistics, not centred
-AT_ONCE = 512  # rows that are drawn at once
 SIGN, INFINITE = np.uint64(1 << 63), np.uint64(0x7FF << 52)  # bits of a float
 
 
@@ -51,14 +50,14 @@ class Found(NamedTuple):
     walked: Array  # (room,) uint32: the same rows as they were found
     drawn: Array  # (room,) int32
     slot: Array  # (room,) int32
-    ids: Array  # (AT_ONCE,) uint64, and so on: rows before they are drawn
+    ids: Array  # (some,) uint64, and so on: rows before they are drawn
     counts: Array  # int32
     bag: Array  # uint32
     in_range: Array  # (groups of a slot, bins) bool
 
 
 class Paths(NamedTuple):
-    """The conditions known so far, of all trees. A node is one line of a cache:
+    """The conditions known so far, of all trees. What a node needs lies together:
 
     COLUMN   of its condition; -1: nothing is known below, or nothing is asked
     CUT      the lowest valid code
@@ -70,8 +69,7 @@ class Paths(NamedTuple):
     SLOT     the number under which an open node is counted; -1: it is not
     """
 
-    root: Array  # (trees,) int64
-    node: Array  # (nodes, NODE) int64
+    node: Array  # (nodes, NODE) int64; the roots come first
     key: Array  # (nodes,) uint64: the lowest valid key of the border
     members: Array  # (sum of codes,) bool
 
@@ -79,6 +77,7 @@ class Paths(NamedTuple):
 class Wanted(NamedTuple):
     """What is wanted of the open nodes. A row is in group g if its key is in one of the ranges first[g]:last[g]."""
 
+    slots: Array  # (trees + 1,) int64: a tree has the slots slots[t]:slots[t + 1]
     dense: Array  # (slots,) int64: which histogram; -1: none
     centre: Array  # (slots,) int64: what targets are taken about
     columns: Array  # the columns of the histograms
@@ -173,12 +172,12 @@ def walk_some(way: Any, tree: Any, found: Any, state: Any) -> Any:
     """Find the next rows of a tree that are in numbered nodes, as many as there is room for; returns their number."""
     rows, standing, paths, draw = way.rows, way.standing, way.paths, way.draw
     ids, counts, bag, end = found.ids, found.counts, found.bag, found.end
-    end[:] = 0
+    end[way.wanted.slots[tree] : way.wanted.slots[tree + 1]] = 0
     n = 0
     while n < found.row.size and state[RUN] < standing.runs[tree + 1]:
         run = state[RUN]
         at, lo = standing.node[run], standing.begin[run] + state[AT]
-        size = min(AT_ONCE, standing.end[run] - lo, found.row.size - n)
+        size = min(ids.size, standing.end[run] - lo, found.row.size - n)
         nothing_asked = paths.node[at, COLUMN] < 0 and paths.node[at, SLOT] < 0
         if size == 0 or nothing_asked:
             state[RUN] += 1
@@ -199,7 +198,7 @@ def walk_some(way: Any, tree: Any, found: Any, state: Any) -> Any:
                 found.walked[n], found.drawn[n], found.slot[n] = bag[i], counts[i], slot
                 end[slot] += 1
                 n += 1
-    order_by_slot(found, n)
+    order_by_slot(found, way.wanted.slots[tree], way.wanted.slots[tree + 1], n)
     return n
 
 
@@ -210,10 +209,10 @@ def walk(way: Any, tree: Any, found: Any, state: Any) -> Any:
 
 
 @jit
-def order_by_slot(found: Any, n: Any) -> None:
+def order_by_slot(found: Any, first: Any, last: Any, n: Any) -> None:
     """A counting sort; ``end`` has the rows of each slot, then where they end."""
     begin = 0
-    for slot in range(found.end.size):
+    for slot in range(first, last):
         size = found.end[slot]
         found.end[slot] = begin
         begin += size
@@ -229,20 +228,20 @@ def count_tree(way: Any, tree: Any, found: Any, sums: Any, state: Any, out: Any)
     more rows. Goes on where ``state`` says.
     """
     while state[RUN] < way.standing.runs[tree + 1]:
-        if state[USED] + found.row.size * way.wanted.shift.size > out.range.size:
+        if state[USED] + found.row.size * way.wanted.shift.size > out.range.size:  # a row is in one range of a column
             return False
         walk_some(way, tree, found, state)
-        add_up(way, found, sums.tally, sums.histograms)
-        note_rows(way, found, sums.steps, state, out)
+        add_up(way, tree, found, sums.tally, sums.histograms)
+        note_rows(way, tree, found, sums.steps, state, out)
     return True
 
 
 @jit
-def add_up(way: Any, found: Any, tally: Any, histograms: Any) -> None:
+def add_up(way: Any, tree: Any, found: Any, tally: Any, histograms: Any) -> None:
     """Add rows to the tallies of their slots, and to the coarse histograms of those that have one."""
     rows, wanted, draw = way.rows, way.wanted, way.draw
     regression, lo = draw.criterion == SQUARED_ERROR, 0
-    for slot in range(found.end.size):
+    for slot in range(wanted.slots[tree], wanted.slots[tree + 1]):
         hi = found.end[slot]
         if hi == lo:
             continue
@@ -292,11 +291,11 @@ def add_moments(rows: Any, wanted: Any, found: Any, lo: Any, hi: Any, centre: An
 
 
 @jit
-def note_rows(way: Any, found: Any, steps: Any, state: Any, out: Any) -> None:
+def note_rows(way: Any, tree: Any, found: Any, steps: Any, state: Any, out: Any) -> None:
     """Count the rows that are in wanted ranges by step, or list them."""
     rows, wanted = way.rows, way.wanted
     regression, lo = way.draw.criterion == SQUARED_ERROR, 0
-    for slot in range(found.end.size):
+    for slot in range(wanted.slots[tree], wanted.slots[tree + 1]):
         hi = found.end[slot]
         first, last = wanted.groups[slot], wanted.groups[slot + 1]
         if first < last and lo < hi:
