@@ -1,8 +1,8 @@
 """Passes over partitions that lie on the workers of a Dask cluster.
 
 Every worker counts its own partitions one after the other into one result, so that a result travels once per thread of
-the cluster and pass. Partitions, and where their rows stand, are futures: if a
-worker is lost, Dask makes them again from what they came from.
+the cluster and pass. Partitions, and where their rows stand, are futures: if a worker is lost, Dask makes them again
+from what they came from.
 """
 
 from __future__ import annotations
@@ -44,6 +44,23 @@ def partitions(collection: Any, columns: list[int] | None = None) -> list[Any]:
         tasks = list(collection.to_delayed())
     assert len(tasks) == collection.npartitions  # codes and values are matched by the number of their partition
     return tasks
+
+
+class Reading:
+    """A partition that is read within the task that needs it: Dask would read others ahead of it, and hold them."""
+
+    def __init__(self, graph: dict[Any, Any], key: Any) -> None:
+        self.graph, self.key = graph, key
+
+    def __call__(self) -> Any:
+        return dask.get(self.graph, self.key)
+
+
+def within(partition: Any) -> Any:
+    """To be read within the task that needs it, unless it comes from what the cluster holds."""
+    graph = dict(partition.dask.cull({partition.key}))
+    held = any(isinstance(task, Future) for task in graph.values())
+    return partition if held else Reading(graph, partition.key)
 
 
 def compute_where(client: Client, tasks: list[Any], near: list[Future | None]) -> list[Future]:
@@ -95,7 +112,9 @@ class Cluster:
 
     def raws(self, work: Work) -> list[Any]:
         """The columns whose values are needed, as they came."""
-        return self.read(work.keyed) if work.keyed and not self.compact else [None] * len(self.parts)
+        if self.compact or not work.keyed:
+            return [None] * len(self.parts)
+        return [within(partition) for partition in self.read(work.keyed)]
 
     def run(self, work: Work) -> Result:
         shared, raws = share(self.client, work), self.raws(work)
@@ -104,8 +123,7 @@ class Cluster:
         for chain in chains:
             result: Any = None
             for k in chain:
-                with dask.annotate(priority=1):  # before more is read
-                    result = dask.delayed(count, pure=False)(self.parts[k], self.standing[k], raws[k], shared, result)
+                result = dask.delayed(count, pure=False)(self.parts[k], self.standing[k], raws[k], shared, result)
             tasks.append(result)
         futures = compute_where(self.client, tasks, [self.parts[chain[0]] for chain in chains])
         found: Result = reduced(self.client, futures, add)
@@ -126,8 +144,7 @@ class Cluster:
     def each(self, do: Callable[..., Any], work: Work) -> list[Future]:
         """Something of every partition, beside it."""
         shared, of = share(self.client, work), zip(self.parts, self.standing, self.raws(work), strict=True)
-        with dask.annotate(priority=1):
-            tasks = [dask.delayed(do, pure=False)(*one, shared) for one in of]
+        tasks = [dask.delayed(do, pure=False)(*one, shared) for one in of]
         return checked(compute_where(self.client, tasks, list(self.parts)))
 
     def stand(self, work: Work) -> None:

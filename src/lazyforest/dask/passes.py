@@ -100,10 +100,10 @@ def everywhere(n: int, trees: int) -> Standing:
 
 
 def numbers_of(part: Part, raw: Any, work: Work) -> Array:
-    """The numbers of the columns ``work.keyed``, as they came unless the part has them, as words."""
+    """The numbers of the columns ``work.keyed``, as words: the part's, or those of ``raw``, which may have to be read."""
     n, numbers = len(part.y), part.numbers
     if work.keyed and not len(numbers):
-        numbers = number_columns(raw)
+        numbers = number_columns(raw() if callable(raw) else raw)
     if numbers.shape[1] != n:
         raise ValueError(
             f"A partition of X has {numbers.shape[1]} rows now and had {n} in fit. Give fit a collection that is the "
