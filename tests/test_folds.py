@@ -6,7 +6,7 @@ import pytest
 from helpers import COMPILED, encoded, random_forest, random_table, rules_of, target_of
 from lazyforest import runner
 from lazyforest.engine import subtraction
-from lazyforest.engine.layout import BLOCK, EVERY_ROW_ONCE
+from lazyforest.engine.layout import BATCHED, BLOCK, EAGER, EVERY_ROW_ONCE, MULTINOMIAL
 from lazyforest.runner import Forest, explore_fold_by_fold, explore_shared
 
 TREES = 3
@@ -126,27 +126,62 @@ def test_many_folds_share(n_folds, expected, monkeypatch):
     assert ways == [expected]
 
 
-def test_rows_that_lie_together(monkeypatch):
-    """After the first tree rows and queries are reordered, if each row is left out alone."""
-    monkeypatch.setattr(runner, "TREES_TO_REORDER", 2)
+@pytest.fixture
+def reordered(monkeypatch):
+    """Rows are reordered however few there are; notes how many were."""
+    monkeypatch.setattr(runner, "TREES_TO_REORDER", 1)
     monkeypatch.setattr(runner, "ROWS_TO_REORDER", 0)
-    reordered = []
+    rows, lying_together = [], runner.lying_together
 
-    def note(asked, parted):
-        assert sorted(parted) == list(range(len(asked.X)))
-        reordered.append(len(parted))
-        return lie_together(asked, parted)
+    def note(forest, columns):
+        order = lying_together(forest, columns)
+        assert sorted(order) == list(range(len(forest.target.y)))
+        rows.append(len(order))
+        return order
 
-    lie_together = runner.lie_together
-    monkeypatch.setattr(runner, "lie_together", note)
+    monkeypatch.setattr(runner, "lying_together", note)
+    return rows
+
+
+def test_rows_that_lie_together(reordered):
+    """Rows and queries are reordered if each row is left out alone."""
     for seed in range(40 if COMPILED else 4):
         rng = np.random.default_rng(300 + seed)
         forest, X, _ = random_case(rng, int(rng.integers(5, 60)), False, seed % 2 == 0)
+        reordered.clear()
         assert_folds_agree(forest, X, rng.permutation(len(X)))
-        assert len(reordered) == seed + 1
+        assert len(X) in reordered  # and fold by fold, one row less
+        reordered.clear()
         assert_folds_agree(forest, X, np.where(np.arange(len(X)) == 0, -1, np.arange(len(X))))
         assert_folds_agree(forest, X[::2], np.arange(len(X)), np.arange(len(X))[::2])
-        assert len(reordered) == seed + 1
+
+
+@pytest.mark.parametrize("algorithm", [EAGER, BATCHED])
+def test_rows_in_another_order(algorithm, reordered, monkeypatch):
+    """The forest is the same, to its last node."""
+    for seed in range(20 if COMPILED else 2):
+        rng = np.random.default_rng(600 + seed)
+        n = int(rng.integers(BLOCK + 2, 600)) if COMPILED else 60
+        forest, X, _ = random_case(rng, n, seed % 4 == 3, seed % 2 == 0)
+        forest = forest._replace(rules=forest.rules._replace(algorithm=algorithm))
+        columns = np.arange(X.shape[1])
+        reordered.clear()
+        found = runner.explore(forest, X, columns, 1, False)
+        assert reordered == [n]
+        with monkeypatch.context() as context:
+            context.setattr(runner, "TREES_TO_REORDER", 10**9)
+            expected = runner.explore(forest, X, columns, 1, False)
+        assert found.votes.tolist() == expected.votes.tolist()
+        assert found.costs[:3] == expected.costs[:3]
+        for one, other in zip(found.trees, expected.trees, strict=True):
+            assert all(np.array_equal(a, b, equal_nan=a.dtype.kind == "f") for a, b in zip(one, other, strict=True))
+
+
+def test_multinomial_counts_keep_their_rows(reordered):
+    forest, X, _ = random_case(np.random.default_rng(0), 60, False, True)
+    forest = forest._replace(rules=forest.rules._replace(bootstrap=MULTINOMIAL))
+    runner.explore(forest, X, np.arange(X.shape[1]), 1, False)
+    assert reordered == []
 
 
 @pytest.mark.parametrize("n_folds", [5, None])

@@ -17,7 +17,9 @@ from lazyforest.engine.layout import (
     BLOCK,
     EAGER,
     ENTROPY,
+    EVERY_ROW_ONCE,
     LAZY,
+    MULTINOMIAL,
     NODES,
     ROWS_SCANNED,
     STACK_WORDS,
@@ -33,6 +35,7 @@ from lazyforest.progress import Progress
 ROWS_LEFT_OUT = 1e5  # a kernel call answers so many, over its trees: it ends within seconds
 SLOWER = 5  # where each row that is left out needs a search of its own, it answers fewer
 TREES_TO_REORDER, ROWS_TO_REORDER = 10, 4096  # fewer do not gain from rows that lie together
+ROWS_PER_QUERY = 100  # nor do queries that are fewer than one per so many rows
 FOLDS_TO_SHARE = 20  # fewer, of many rows each, soon disagree: sharing them gains nothing
 CALLS_TO_SHARE = 16  # folds share an exploration that takes no longer than so many calls
 CELLS_PER_CALL = 2e8  # a kernel call ends within about a second, so that Ctrl-C and the progress bar are served
@@ -124,6 +127,8 @@ def explore_some(forest: Forest, X: Array, columns: Array, trees: range, queries
 def explore(forest: Forest, X: Array, columns: Array, n_jobs: int | None, verbose: bool) -> Answer:
     """Explore all trees for the rows of X, looking at ``columns`` only."""
     jobs, before = effective_n_jobs(n_jobs), time.process_time()
+    if pays_to_reorder(forest, len(X)):
+        forest = take(forest, lying_together(forest, columns))
     calls = plan_calls(forest, len(X), len(columns), jobs)
     total = Answer(no_votes(forest, X), Costs(), [])
     with Progress(sum(len(trees) for trees, _ in calls), "trees", verbose) as progress:
@@ -191,6 +196,29 @@ def by_missing_columns(X: Array) -> Iterator[tuple[Array, Array]]:
         yield np.flatnonzero(group.ravel() == k), np.flatnonzero(~np.isnan(X[first[k]]))
 
 
+# Rows that are looked at together lie together ---------------------------------------------------------
+
+
+def pays_to_reorder(forest: Forest, n_queries: int) -> bool:
+    """Do many trees look at a large share of many rows? Multinomial counts belong to places: there rows stay."""
+    rules, n = forest.rules, forest.table.codes.shape[1]
+    many = forest.n_estimators >= TREES_TO_REORDER and n > ROWS_TO_REORDER and rules.bootstrap != MULTINOMIAL
+    wide = rules.algorithm == EAGER or (rules.algorithm == BATCHED and n_queries * ROWS_PER_QUERY >= n)
+    return bool(many and wide)
+
+
+def lying_together(forest: Forest, columns: Array) -> Array:
+    """The rows in the order in which a tree of all of them parts them. The trees of the forest part them much alike,
+    so that what they look at together is found together in memory.
+    """
+    rules = forest.rules._replace(algorithm=EAGER, bootstrap=EVERY_ROW_ONCE, min_samples_split=BLOCK + 1)
+    nobody = np.empty((0, forest.table.codes.shape[0]))
+    task = new_task(forest.table, forest.target, rules, nobody, columns)
+    explore_silently(task, range(1), no_votes(forest, nobody))
+    heavy = task.bag.rows[: task.bag.size[0]]
+    return np.concatenate([heavy, np.flatnonzero(task.search.weight == 0)])
+
+
 # Forests of some of the rows ---------------------------------------------------------------------------
 
 
@@ -240,25 +268,24 @@ def explore_shared(forest: Forest, X: Array, own: Array, folds: Array, n_jobs: i
     jobs, before, trees = effective_n_jobs(n_jobs), time.process_time(), forest.n_estimators
     places = np.argsort(own, kind="stable")  # of the queries, as they are asked
     asked = Asked(in_order(forest, folds), X[places], own[places], np.sort(folds))
-    votes, costs, refits, parted = no_votes(forest, X), Costs(), 0, places
+    if left_out_alone(asked) and pays_to_reorder(forest, len(X)):
+        order = lying_together(asked.forest, np.arange(X.shape[1]))
+        asked, places = Asked(take(asked.forest, order), asked.X[order], asked.own, asked.folds), places[order]
+    votes, costs, refits = no_votes(forest, X), Costs(), 0
     looked_up = (forest.target.n_classes, forest.rules.criterion) == (2, ENTROPY)
     looked_up = looked_up and forest.rules.max_features >= X.shape[1]
     rows = ROWS_LEFT_OUT if looked_up else ROWS_LEFT_OUT / SLOWER
     per_call = int(np.clip(rows / len(X), 1, -(-trees // (4 * jobs))))
+    ranges = [range(first, min(first + per_call, trees)) for first in range(0, trees, per_call)]
     with Progress(trees, "trees", verbose) as progress:
         run = Parallel(n_jobs=jobs, prefer="threads", return_as="generator")
-        for stage in [range(1), range(1, trees)] if pays_to_reorder(asked, trees) else [range(trees)]:
-            if stage.start > 0:
-                asked, places = lie_together(asked, parted), places[parted]
-            ranges = [stage[i : i + per_call] for i in range(0, len(stage), per_call)]
-            shared = Shared(explore_some_folds, *asked)
-            answers = run(delayed(call)(shared, some) for some in ranges)
-            for some, reply in zip(ranges, answers, strict=True):
-                found, parted = reply
-                votes[places] += found.votes
-                costs = costs.plus(found.costs)
-                refits += found.costs.rows_scanned_by_refits or 0
-                progress.advance(len(some))
+        shared = Shared(explore_some_folds, *asked)
+        answers = run(delayed(call)(shared, some) for some in ranges)
+        for some, found in zip(ranges, answers, strict=True):
+            votes[places] += found.votes
+            costs = costs.plus(found.costs)
+            refits += found.costs.rows_scanned_by_refits or 0
+            progress.advance(len(some))
     seconds = time.process_time() - before
     spent = costs._replace(bytes=costs.bytes * jobs, cpu_seconds=seconds, rows_scanned_by_refits=refits)
     return Answer(votes, spent, [])
@@ -269,28 +296,19 @@ def in_order(forest: Forest, keys: Array) -> Forest:
     return forest if np.all(keys[:-1] <= keys[1:]) else take(forest, np.argsort(keys, kind="stable"))
 
 
-def pays_to_reorder(asked: Asked, trees: int) -> bool:
-    """Is every row of a large table left out alone, in many trees?"""
-    many = trees >= TREES_TO_REORDER and len(asked.folds) > ROWS_TO_REORDER
-    lone = np.array_equal(asked.own, asked.folds) and asked.own[0] >= 0 and np.all(np.diff(asked.own) > 0)
-    return bool(many and lone)
+def left_out_alone(asked: Asked) -> bool:
+    """Is every row a query, and the only one of its fold? Then it does not matter which fold is whose."""
+    return bool(np.array_equal(asked.own, asked.folds) and asked.own[0] >= 0 and np.all(np.diff(asked.own) > 0))
 
 
-def lie_together(asked: Asked, parted: Array) -> Asked:
-    """Rows and queries in the order in which a tree parted the queries. Other trees part them much alike, and what is
-    looked at together is then found together in memory: up to a sixth of the time on Adult, none on Gamma.
-    """
-    return Asked(take(asked.forest, parted), asked.X[parted], asked.own, asked.folds)
-
-
-def explore_some_folds(forest: Forest, X: Array, own: Array, folds: Array, trees: range) -> tuple[Answer, Array]:
-    """Explore some trees in this thread; returns the queries, too, as the last one parted them."""
+def explore_some_folds(forest: Forest, X: Array, own: Array, folds: Array, trees: range) -> Answer:
+    """Explore some trees in this thread."""
     task = new_task(forest.table, forest.target, forest.rules, X, np.arange(X.shape[1]))
     votes, room = no_votes(forest, X), [3 * len(forest.target.y) + BLOCK]
     buffers = explore_without(task, folds, own, trees, votes, room)
     nodes, scanned, words, forks, refits = task.bag.costs.tolist()
     size = total_bytes((task.bag, task.search, task.small, buffers, votes))
-    return Answer(votes, Costs(nodes, scanned, words, size, 0.0, forks, refits), []), task.bag.queries
+    return Answer(votes, Costs(nodes, scanned, words, size, 0.0, forks, refits), [])
 
 
 def explore_fold_by_fold(

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from lazyforest.engine.layout import MULTINOMIAL, POISSON, entry, jit
+from lazyforest.engine.layout import MULTINOMIAL, POISSON, entry, jit, public
 
 GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 FIRST, SECOND = np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB)
@@ -33,7 +33,7 @@ STEPS = (
 )
 
 
-@jit
+@public
 def mix(key: Any, value: Any) -> Any:
     """Element ``value`` of the SplitMix64 sequence of ``key``; unsigned words in and out."""
     z = key + GOLDEN * (value + ONE)
@@ -42,7 +42,7 @@ def mix(key: Any, value: Any) -> Any:
     return z ^ (z >> S31)
 
 
-@jit
+@public
 def root_key(seed: Any, tree: Any) -> Any:
     return mix(mix(seed, np.uint64(tree)), ROOT)
 

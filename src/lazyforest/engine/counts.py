@@ -11,12 +11,12 @@ from typing import Any
 
 import numpy as np
 
-from lazyforest.engine.layout import ENTROPY, SQUARED_ERROR, Array, entry, jit
+from lazyforest.engine.layout import ENTROPY, SQUARED_ERROR, Array, entry, jit, public
 
 INVERSE = tuple(1.0 / (2 * k + 1) for k in range(11, -1, -1))  # coefficients of artanh, last first
 
 
-@jit
+@public
 def x_log2_x(x: Any) -> Any:
     """As in the reference: additions, products and quotients alone, the same bits on every machine."""
     if x == 0:
@@ -53,12 +53,12 @@ def x_log2_x_table(total: int) -> Array:
     return _known[0]
 
 
-@jit
+@public
 def look_up(x: Any, f: Any) -> Any:
     return f[x] if x < f.size else x_log2_x(x)
 
 
-@jit
+@public
 def side(held: Any, criterion: Any, f: Any) -> Any:
     """The score of one set of rows: ``score`` with an empty other side."""
     if criterion == SQUARED_ERROR:
@@ -75,7 +75,7 @@ def side(held: Any, criterion: Any, f: Any) -> Any:
     return known / float(total)
 
 
-@jit
+@public
 def score(left: Any, total: Any, criterion: Any, f: Any) -> Any:
     """side(left) + side(total - left), in the reference's order of additions."""
     if criterion == SQUARED_ERROR:
@@ -97,7 +97,7 @@ def score(left: Any, total: Any, criterion: Any, f: Any) -> Any:
     return known / float(max(below, 1)) + rest / float(max(above, 1))  # an empty side is 0 / 1
 
 
-@jit
+@public
 def bound(left: Any, below: Any, above: Any, total: Any, corner: Any, criterion: Any, f: Any) -> Any:
     """Moving a part of what is between ``below`` and ``above`` to the left scores no more (but for rounding).
 

@@ -38,6 +38,7 @@ from lazyforest.engine.layout import (
     frozen,
     inlined,
     jit,
+    public,
 )
 from lazyforest.engine.lists import Small, new_small, open_block, search_small
 from lazyforest.engine.nodes import NUMBER, Best, Node, Search, copy, new_search, weight_of
@@ -52,6 +53,7 @@ from lazyforest.engine.record import (
     note_node,
     trimmed,
 )
+from lazyforest.engine.subtraction import LEAST_ROWS, hand_down, new_histograms, prepare
 
 
 class Frame(NamedTuple):
@@ -65,6 +67,7 @@ class Frame(NamedTuple):
     parent: int  # 2 * number in the record + side
     words: int  # row indices that the listing holds when it enters the node
     listed: int  # so many columns have lists, inside a block
+    slot: int  # 2 * which of the histograms is its own + is it filled?
     key: np.uint64
 
 
@@ -78,8 +81,9 @@ class Bag(NamedTuple):
     queries: Array  # (queries,) their numbers, parted likewise
     spare_queries: Array
     member: Array  # (codes,) bool: the set of the condition being applied
-    stack: Array  # (depth + 2, 8): frames but for their keys
+    stack: Array  # (depth + 2, 9): frames but for their keys
     keys: Array  # (depth + 2,)
+    histograms: Array  # (nodes, columns, BINS, classes): handed down to children, ``subtraction.py``
     block: Array  # (2,): the sorted lists hold rows[block[0]:block[1]]
     size: Array  # (1,): how many rows have a weight
     least: Array  # (1,): what each side of a condition has to weigh
@@ -118,8 +122,9 @@ def new_task(table: Table, target: Target, rules: Rules, X: Array, columns: Arra
         queries=np.empty(len(X), dtype=ROW),
         spare_queries=np.empty(len(X), dtype=ROW),
         member=np.zeros(int(table.first_code[:, BINS].max(initial=1)), dtype=np.bool_),
-        stack=np.empty((depth, 8), dtype=np.int64),
+        stack=np.empty((depth, 9), dtype=np.int64),
         keys=np.empty(depth, dtype=np.uint64),
+        histograms=new_histograms(table, target, rules, columns, weight.dtype),
         block=np.zeros(2, dtype=np.int64),
         size=np.zeros(1, dtype=np.int64),
         least=np.empty(1),
@@ -135,7 +140,7 @@ def new_task(table: Table, target: Target, rules: Rules, X: Array, columns: Arra
     return Task(table, target, rules, X, search, small, bag, lanes)
 
 
-@jit
+@public
 def cast(total: Any, rules: Any, vote: Any) -> None:
     """The vote of a leaf."""
     vote[:] = 0
@@ -228,7 +233,7 @@ def weigh_bag(counts: Any, row_weight: Any, weight: Any, drawn: Any) -> Any:
 def push(bag: Any, top: Any, frame: Any) -> Any:
     row = bag.stack[top]
     row[0], row[1], row[2], row[3] = frame.lo, frame.hi, frame.q_lo, frame.q_hi
-    row[4], row[5], row[6], row[7] = frame.depth, frame.parent, frame.words, frame.listed
+    row[4], row[5], row[6], row[7], row[8] = frame.depth, frame.parent, frame.words, frame.listed, frame.slot
     bag.keys[top] = frame.key
     return top + 1
 
@@ -236,7 +241,7 @@ def push(bag: Any, top: Any, frame: Any) -> Any:
 @inlined
 def pop(bag: Any, top: Any) -> Any:
     row = bag.stack[top]
-    return Frame(row[0], row[1], row[2], row[3], row[4], row[5], row[6], row[7], bag.keys[top])
+    return Frame(row[0], row[1], row[2], row[3], row[4], row[5], row[6], row[7], row[8], bag.keys[top])
 
 
 @inlined
@@ -310,6 +315,8 @@ def go_down(
     condition: Any,
     at: Any,
     top: Any,
+    target: Any,
+    search: Any,
 ) -> Any:
     """Part queries, then rows, and push the sides that are wanted, the invalid one on top."""
     q_mid = part_queries(bag.queries, frame.q_lo, frame.q_hi, bag.spare_queries, X, condition, bag.member)
@@ -317,14 +324,33 @@ def go_down(
     want_left, want_right = both or q_mid > frame.q_lo, both or frame.q_hi > q_mid
     mid = part(table.codes[condition.column], columns, small, bag, frame, condition, want_right)
     parent, depth, listed = 2 * at, frame.depth + 1, small.listed[0]
+    slot = frame.slot // 2
+    left_slot, right_slot = 2 * (slot + np.int64(want_right)), 2 * slot
+    if frame.hi - frame.lo > LEAST_ROWS and slot + 1 < bag.histograms.shape[0]:
+        left_ready, right_ready = hand_down(
+            bag.histograms,
+            slot,
+            search.n_bins,
+            bag.rows,
+            bag.spare,
+            frame.lo,
+            mid,
+            frame.hi,
+            target.y,
+            search.weight,
+            table.coarse,
+            want_left,
+            want_right,
+        )
+        left_slot, right_slot = left_slot + left_ready, right_slot + right_ready
     if want_right:
         words = words_below(algorithm, frame, bag_rows, frame.hi - mid)
         key = mix(frame.key, CHILD + np.uint64(1))
-        top = push(bag, top, Frame(mid, frame.hi, q_mid, frame.q_hi, depth, parent + 1, words, listed, key))
+        top = push(bag, top, Frame(mid, frame.hi, q_mid, frame.q_hi, depth, parent + 1, words, listed, right_slot, key))
     if want_left:
         words = words_below(algorithm, frame, bag_rows, mid - frame.lo)
         key = mix(frame.key, CHILD)
-        top = push(bag, top, Frame(frame.lo, mid, frame.q_lo, q_mid, depth, parent, words, listed, key))
+        top = push(bag, top, Frame(frame.lo, mid, frame.q_lo, q_mid, depth, parent, words, listed, left_slot, key))
     return top
 
 
@@ -336,7 +362,7 @@ def start(algorithm: Any, bag: Any, key: Any, group: Any) -> Any:
     bag.block[0] = bag.block[1] = 0
     q_lo, q_hi = (group, group + 1) if algorithm == LAZY else (0, queries if algorithm == BATCHED else 0)
     words = n + (queries if algorithm == BATCHED else 0)
-    return push(bag, 0, Frame(0, n, q_lo, q_hi, 0, -1, words, 0, key))
+    return push(bag, 0, Frame(0, n, q_lo, q_hi, 0, -1, words, 0, 0, key))
 
 
 @inlined
@@ -345,7 +371,7 @@ def start_lane(lanes: Any, lane: Any, bag: Any, weight: Any) -> Any:
     n = leave_lane(lanes, lane, bag.rows, weight)
     bag.size[0] = lanes.bag[lane]
     bag.block[0] = bag.block[1] = 0
-    return push(bag, 0, Frame(0, n, 0, 1, lanes.depth[lane], -1, lanes.words[lane], 0, lanes.keys[lane]))
+    return push(bag, 0, Frame(0, n, 0, 1, lanes.depth[lane], -1, lanes.words[lane], 0, 0, lanes.keys[lane]))
 
 
 @inlined
@@ -369,7 +395,23 @@ def explore_from(
         best = Best(0.0, -1, 0, 0, False, False, NUMBER)
         if frame.depth < rules.max_depth and size >= rules.min_samples_split and not pure:
             costs[ROWS_SCANNED] += frame.hi - frame.lo
-            best = choose(table, target, rules, search, small, bag.block, frame, node, False)
+            filled = frame.hi - frame.lo > LEAST_ROWS and frame.slot // 2 + 1 < bag.histograms.shape[0]
+            if filled:
+                prepare(
+                    node.rows,
+                    node.lo,
+                    node.hi,
+                    target.y,
+                    search.weight,
+                    table.coarse,
+                    table.first_code,
+                    search.columns,
+                    search.n_bins,
+                    bag.histograms[frame.slot // 2],
+                    frame.slot % 2 == 1,
+                    search.histogram,
+                )
+            best = choose(table, target, rules, search, small, bag.block, frame, node, filled)
         if best.column < 0:
             add_votes(votes, bag.queries, frame.q_lo, frame.q_hi, vote)
             if recording:
@@ -379,7 +421,7 @@ def explore_from(
         condition = settle(node.total, table, best, search.members, search.best_left, member, criterion)
         if recording:
             note_condition(record, at, condition, n_members, member, table.first_code[condition.column, BINS])
-        top = go_down(table, algorithm, X, search.columns, small, bag, frame, condition, at, top)
+        top = go_down(table, algorithm, X, search.columns, small, bag, frame, condition, at, top, target, search)
         for p in range(n_members):
             member[search.members[p]] = False
 

@@ -216,7 +216,7 @@ def search_rows(
     none = np.int64(0)
     node = Node(folds.rows, lo, hi, folds.rest, none, none, 0.0, False, key)
     folds.block[0] = folds.block[1] = 0
-    frame = Frame(lo, hi, 0, 0, 0, 0, 0, 0, key)
+    frame = Frame(lo, hi, 0, 0, 0, 0, 0, 0, 0, key)
     return choose(table, target, rules, search, small, folds.block, frame, node, filled)
 
 
@@ -433,7 +433,7 @@ def explore_trees_without(
         if frame[KIND] == SINGLE:
             bag.block[0] = bag.block[1] = 0
             before = costs[ROWS_SCANNED]
-            below = push(bag, 0, Frame(lo, hi, q_lo, q_hi, depth, -1, hi - lo, 0, key))
+            below = push(bag, 0, Frame(lo, hi, q_lo, q_hi, depth, -1, hi - lo, 0, 0, key))
             explore_from(table, target, rules, X, search, small, bag, below, votes, record)
             costs[REFITS] += costs[ROWS_SCANNED] - before
             continue

@@ -107,7 +107,12 @@ if hasattr(DefaultOptions, "_nrt"):
 
 
 def jit(function: Kernel) -> Kernel:
-    """Compile for this CPU. Releases the GIL; divisions follow NumPy, so that they cost no test."""
+    """Compile for this CPU, for other kernels to call. Divisions follow NumPy, so that they cost no test."""
+    return cast(Kernel, njit(**OPTIONS, no_cpython_wrapper=True)(function))
+
+
+def public(function: Kernel) -> Kernel:
+    """As ``jit``, for Python to call as well."""
     return cast(Kernel, njit(**OPTIONS)(function))
 
 

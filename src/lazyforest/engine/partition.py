@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from lazyforest.engine.layout import LOCAL, Scalar, inlined, jit
+from lazyforest.engine.layout import LOCAL, Scalar, inlined, jit, public
 from lazyforest.engine.nodes import NUMBER, weight_of
 
 
@@ -39,7 +39,7 @@ def is_valid_value(condition: Any, x: Any, member: Any) -> Any:
     return x >= condition.threshold
 
 
-@jit
+@public
 def midpoint(lower: Any, upper: Any) -> Any:
     middle = lower / 2 + upper / 2
     return middle if lower < middle <= upper else upper

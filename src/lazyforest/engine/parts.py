@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from lazyforest.engine.bootstrap import draw_counts
-from lazyforest.engine.layout import SQUARED_ERROR, Array, Scalar, entry, jit
+from lazyforest.engine.layout import SQUARED_ERROR, Array, Scalar, entry, jit, public
 from lazyforest.engine.sorting import sort_order
 
 RUN, AT, USED, STATE = range(4)  # where a pass stands: a run, how far into it, and how much of the buffer is used
@@ -132,7 +132,7 @@ class Collected(NamedTuple):
     weight: Array
 
 
-@jit
+@public
 def key_of(rows: Any, k: Any, r: Any) -> Any:
     """An unsigned word in the order of the numbers, never 0; 0 for NaN. Zero is one number, whatever its sign."""
     bits = rows.numbers[k, r]

@@ -1,7 +1,8 @@
-"""Histograms of what a fold may look at: those of all rows of a group less those of the fold.
+"""Histograms that are found without adding all rows: those of more rows less those of some.
 
-One pass adds every row of a group to histograms; then each fold's best condition costs a copy of these, as many rows
-less as the fold has, and a look at the bins.
+Of a node: the child that holds more rows has its parent's histograms less those of the other child, whose rows alone
+are added. Of a fold: those of all rows of a group less those of the fold. One pass adds every row of a group; then each
+fold's best condition costs a copy of these, as many rows less as the fold has, and a look at the bins.
 """
 
 from __future__ import annotations
@@ -10,9 +11,11 @@ from typing import Any
 
 import numpy as np
 
+from lazyforest.engine.bins import fill_histogram
 from lazyforest.engine.layout import BINS, BLOCK, HISTOGRAM_COLUMNS, Array, Rules, Table, Target, jit
 
 LEAST_ROWS = BLOCK + 1  # a smaller group, which has no histograms, is explored fold by fold
+MOST_BYTES = 1 << 20  # of histograms that nodes on the stack have: they should stay in the cache
 
 
 def can_subtract(table: Table, target: Target, rules: Rules) -> bool:
@@ -44,3 +47,93 @@ def subtract(
         w, c = weight[r], y[r]
         for slot in range(n):
             out[slot, coarse[r, slot], c] -= w
+
+
+def new_histograms(table: Table, target: Target, rules: Rules, columns: Array, dtype: Any) -> Array:
+    """(nodes, columns, BINS, classes), as many as there is room for; none where these do not apply."""
+    m = len(columns)
+    applies = can_subtract(table, target, rules) and m == table.codes.shape[0]
+    nodes = MOST_BYTES // (m * BINS * target.n_classes * dtype.itemsize) if applies else 0
+    return np.empty((nodes, m, BINS, target.n_classes), dtype=dtype)
+
+
+@jit
+def prepare(
+    rows: Any,
+    lo: Any,
+    hi: Any,
+    y: Any,
+    weight: Any,
+    coarse: Any,
+    first_code: Any,
+    columns: Any,
+    n_bins: Any,
+    own: Any,
+    ready: Any,
+    out: Any,
+) -> None:
+    """A node's histograms into ``out`` and, unless they are ``ready`` there, into its ``own``."""
+    if not ready:
+        fill_histogram(rows, lo, hi, 0, y, weight, coarse, first_code, columns, False, n_bins, own)
+    for slot in range(own.shape[0]):
+        for b in range(n_bins[slot]):
+            for c in range(own.shape[2]):
+                out[slot, b, c] = own[slot, b, c]
+
+
+@jit
+def hand_down(
+    histograms: Any,
+    at: Any,
+    n_bins: Any,
+    rows: Any,
+    spare: Any,
+    lo: Any,
+    mid: Any,
+    hi: Any,
+    y: Any,
+    weight: Any,
+    coarse: Any,
+    want_left: Any,
+    want_right: Any,
+) -> Any:
+    """Turn a node's histograms into those of its children; returns which of these have theirs.
+
+    The right child's are the node's own, the left child's the next ones if there is a right child. The rows of the left
+    child are rows[lo:mid]; those of the right child are in ``spare``, from 0 on.
+    """
+    right_is_larger = hi - mid > mid - lo
+    want_larger, want_smaller = (want_right, want_left) if right_is_larger else (want_left, want_right)
+    larger, smaller = max(hi - mid, mid - lo), min(hi - mid, mid - lo)
+    if not want_larger or larger <= LEAST_ROWS:
+        return 0, 0
+    begin, end = (lo, mid) if right_is_larger else (0, hi - mid)
+    few = rows if right_is_larger else spare
+    own, other = histograms[at], histograms[at + 1]
+    if not want_smaller or smaller <= LEAST_ROWS:
+        if want_right and not right_is_larger:
+            for slot in range(own.shape[0]):
+                for b in range(n_bins[slot]):
+                    for c in range(own.shape[2]):
+                        other[slot, b, c] = own[slot, b, c]
+            own = other
+        for i in range(begin, end):
+            r = few[i]
+            w, c = weight[r], y[r]
+            for slot in range(own.shape[0]):
+                own[slot, coarse[r, slot], c] -= w
+        return (0, 1) if right_is_larger else (1, 0)
+    for slot in range(own.shape[0]):
+        other[slot, : n_bins[slot]] = 0
+    for i in range(begin, end):
+        r = few[i]
+        w, c = weight[r], y[r]
+        for slot in range(own.shape[0]):
+            other[slot, coarse[r, slot], c] += w
+    for slot in range(own.shape[0]):
+        for b in range(n_bins[slot]):
+            for c in range(own.shape[2]):
+                more, less = own[slot, b, c], other[slot, b, c]
+                own[slot, b, c] = more - less if right_is_larger else less
+                other[slot, b, c] = less if right_is_larger else more - less
+    return 1, 1
