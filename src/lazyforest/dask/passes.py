@@ -100,7 +100,7 @@ def everywhere(n: int, trees: int) -> Standing:
 
 
 def numbers_of(part: Part, raw: Any, work: Work) -> Array:
-    """The numbers of the columns ``work.keyed``, as words: the part's, or those of ``raw``, which may have to be read."""
+    """The numbers of the columns ``work.keyed``, as words: the part's, or those of ``raw``, read if it is a reading."""
     n, numbers = len(part.y), part.numbers
     if work.keyed and not len(numbers):
         numbers = number_columns(raw() if callable(raw) else raw)
