@@ -16,7 +16,7 @@ from distributed import Client, LocalCluster
 
 from lazyforest import LazyForestClassifier, LazyForestRegressor
 from lazyforest.dask import DaskLazyForestClassifier, DaskLazyForestRegressor, estimators
-from lazyforest.dask.cluster import Cluster
+from lazyforest.dask.cluster import Cluster, Reading, partitions, same, within
 
 N = 900
 
@@ -178,6 +178,7 @@ def make_files(folder):
 def test_files(client, tmp_path, monkeypatch):
     """Columns are read again, a few at a time, and stay with their partitions, whatever there is room for."""
     forest, queries, expected = make_files(tmp_path)
+    assert all(isinstance(within(one), Reading) for one in partitions(dd.read_parquet(tmp_path), [0, 1]))
     done = []
     for what in ("stand", "cut_down"):
         original = getattr(Cluster, what)
@@ -187,6 +188,28 @@ def test_files(client, tmp_path, monkeypatch):
         done.clear()
         assert forest.predict_proba(queries).tolist() == expected
         assert set(done) == ways
+
+
+def test_tables_of_every_origin(client):
+    """Values are read again from what is in memory, what workers hold, and what tasks make."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(40_000, 2))  # more values than codes
+    y = (X[:, 0] * X[:, 1] > 0).astype(int)
+    expected = LazyForestClassifier(2, max_depth=3, random_state=0).fit(X, y).predict_proba(X[:5]).tolist()
+    labels = da.from_array(y, chunks=25_000)
+    array, frame = da.from_array(X, chunks=(25_000, 2)), pd.DataFrame(X, columns=["a", "b"])
+    held = client.scatter([frame[:25_000], frame[25_000:]])
+    for table in (
+        array,
+        array.persist(),
+        dd.from_pandas(frame, npartitions=1).repartition(divisions=[0, 25_000, 39_999]),
+        dd.from_delayed(held),
+        dd.from_delayed([dask.delayed(same)(one) for one in held]),
+        dd.from_delayed(held).persist(),
+    ):
+        forest = DaskLazyForestClassifier(2, max_depth=3, random_state=0).fit(table, labels)
+        assert not forest._coding.exact.any()
+        assert forest.predict_proba(X[:5]).tolist() == expected
 
 
 def test_a_worker_is_killed_where_rows_stand(client, cluster, tmp_path, monkeypatch):

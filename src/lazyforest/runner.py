@@ -93,14 +93,14 @@ class Shared:
     the same object in every call, to each worker once.
     """
 
-    def __init__(self, function: Callable[..., Any], *values: Any) -> None:
+    def __init__(self, function: Callable[..., Answer], *values: Any) -> None:
         self.function, self.values = function, values
 
     def __sizeof__(self) -> int:
         return object.__sizeof__(self) + total_bytes(self.values)
 
 
-def call(shared: Shared, *own: Any) -> Any:
+def call(shared: Shared, *own: Any) -> Answer:
     return shared.function(*shared.values, *own)
 
 
@@ -254,23 +254,14 @@ def pays_to_share(forest: Forest, folds: Array, own: Array) -> bool:
     return n_folds >= FOLDS_TO_SHARE and few_calls and can_subtract(*forest[:3])
 
 
-class Asked(NamedTuple):
-    """A forest and queries that may not look at their own folds; rows and queries are in the order of their folds."""
-
-    forest: Forest
-    X: Array
-    own: Array
-    folds: Array
-
-
 def explore_shared(forest: Forest, X: Array, own: Array, folds: Array, n_jobs: int | None, verbose: bool) -> Answer:
     """``explore_folds`` with queries that travel together until leaving out their own folds makes them disagree."""
     jobs, before, trees = effective_n_jobs(n_jobs), time.process_time(), forest.n_estimators
     places = np.argsort(own, kind="stable")  # of the queries, as they are asked
-    asked = Asked(in_order(forest, folds), X[places], own[places], np.sort(folds))
-    if left_out_alone(asked) and pays_to_reorder(forest, len(X)):
-        order = lying_together(asked.forest, np.arange(X.shape[1]))
-        asked, places = Asked(take(asked.forest, order), asked.X[order], asked.own, asked.folds), places[order]
+    forest, X, own, folds = in_order(forest, folds), X[places], own[places], np.sort(folds)
+    if left_out_alone(own, folds) and pays_to_reorder(forest, len(X)):
+        order = lying_together(forest, np.arange(X.shape[1]))
+        forest, X, places = take(forest, order), X[order], places[order]
     votes, costs, refits = no_votes(forest, X), Costs(), 0
     looked_up = (forest.target.n_classes, forest.rules.criterion) == (2, ENTROPY)
     looked_up = looked_up and forest.rules.max_features >= X.shape[1]
@@ -279,7 +270,7 @@ def explore_shared(forest: Forest, X: Array, own: Array, folds: Array, n_jobs: i
     ranges = [range(first, min(first + per_call, trees)) for first in range(0, trees, per_call)]
     with Progress(trees, "trees", verbose) as progress:
         run = Parallel(n_jobs=jobs, prefer="threads", return_as="generator")
-        shared = Shared(explore_some_folds, *asked)
+        shared = Shared(explore_some_folds, forest, X, own, folds)
         answers = run(delayed(call)(shared, some) for some in ranges)
         for some, found in zip(ranges, answers, strict=True):
             votes[places] += found.votes
@@ -296,9 +287,9 @@ def in_order(forest: Forest, keys: Array) -> Forest:
     return forest if np.all(keys[:-1] <= keys[1:]) else take(forest, np.argsort(keys, kind="stable"))
 
 
-def left_out_alone(asked: Asked) -> bool:
-    """Is every row a query, and the only one of its fold? Then it does not matter which fold is whose."""
-    return bool(np.array_equal(asked.own, asked.folds) and asked.own[0] >= 0 and np.all(np.diff(asked.own) > 0))
+def left_out_alone(own: Array, folds: Array) -> bool:
+    """Is every row a query, and the only one of its fold? Both ascend. Then it does not matter which fold is whose."""
+    return bool(np.array_equal(own, folds) and own[0] >= 0 and np.all(np.diff(own) > 0))
 
 
 def explore_some_folds(forest: Forest, X: Array, own: Array, folds: Array, trees: range) -> Answer:

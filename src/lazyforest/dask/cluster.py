@@ -57,10 +57,11 @@ class Reading:
 
 
 def within(partition: Any) -> Any:
-    """To be read within the task that needs it, unless it comes from what the cluster holds."""
+    """To be read within the task that needs it, unless that takes more than its tasks: what the cluster holds."""
     graph = dict(partition.dask.cull({partition.key}))
-    held = any(isinstance(task, Future) for task in graph.values())
-    return partition if held else Reading(graph, partition.key)
+    needed = (getattr(task, "dependencies", None) for task in graph.values())  # None: of a future, among others
+    alone = all(keys is not None and keys <= graph.keys() for keys in needed)
+    return Reading(graph, partition.key) if alone else partition
 
 
 def compute_where(client: Client, tasks: list[Any], near: list[Future | None]) -> list[Future]:

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from lazyforest.engine.bootstrap import GOLDEN
-from lazyforest.engine.layout import BINS, ROW, Array, entry, jit
+from lazyforest.engine.layout import BINS, ROW, Array, entry, jit, public
 
 FEW = 256  # distinct values up to here are looked up in a table, more are sorted
 SLOTS = 1024
@@ -122,17 +122,26 @@ def rank_few(x: Any, bits: Any, codes: Any, few: Any, slots: Any) -> Any:
     return count
 
 
+@public
+def sortable(bits: Any) -> Any:
+    """The bits of a number as a word in the order of numbers, never 0; 0 for NaN. Zero is one, whatever its sign."""
+    if (bits & ~SIGN) > MOST:
+        return np.uint64(0)
+    if bits == SIGN:
+        return SIGN
+    return ~bits if bits & SIGN else bits | SIGN
+
+
 @jit
 def rank_many(x: Any, bits: Any, codes: Any, keys: Any, rows: Any, places: Any, values: Any) -> Any:
     """By a counting sort per digit of eleven bits, lowest first; digits that all numbers share are skipped."""
     n = np.int64(0)
     places[:] = 0
     for i in range(x.size):
-        word = bits[i] if bits[i] != SIGN else np.uint64(0)
-        if (word & ~SIGN) > MOST:
+        key = sortable(bits[i])
+        if key == np.uint64(0):
             codes[i] = 0
             continue
-        key = ~word if word & SIGN else word | SIGN
         keys[0, n], rows[0, n] = key, i
         n += 1
         for digit in range(DIGITS):

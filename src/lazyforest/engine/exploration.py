@@ -293,6 +293,12 @@ def part(codes: Any, columns: Any, small: Any, bag: Any, frame: Any, condition: 
 
 
 @inlined
+def has_histograms(bag: Any, frame: Any) -> Any:
+    """Are a node's histograms kept for its children? The next ones may be needed for a child of its own."""
+    return frame.hi - frame.lo > LEAST_ROWS and frame.slot // 2 + 1 < bag.histograms.shape[0]
+
+
+@inlined
 def words_below(algorithm: Any, frame: Any, bag_rows: Any, kept: Any) -> Any:
     """Row indices that the listing holds once it has entered a child of ``kept`` rows."""
     rows = frame.hi - frame.lo
@@ -306,27 +312,26 @@ def words_below(algorithm: Any, frame: Any, bag_rows: Any, kept: Any) -> Any:
 @inlined
 def go_down(
     table: Any,
+    target: Any,
     algorithm: Any,
     X: Any,
-    columns: Any,
+    search: Any,
     small: Any,
     bag: Any,
     frame: Any,
     condition: Any,
     at: Any,
     top: Any,
-    target: Any,
-    search: Any,
 ) -> Any:
     """Part queries, then rows, and push the sides that are wanted, the invalid one on top."""
     q_mid = part_queries(bag.queries, frame.q_lo, frame.q_hi, bag.spare_queries, X, condition, bag.member)
     both, bag_rows = algorithm == EAGER, bag.size[0]
     want_left, want_right = both or q_mid > frame.q_lo, both or frame.q_hi > q_mid
-    mid = part(table.codes[condition.column], columns, small, bag, frame, condition, want_right)
+    mid = part(table.codes[condition.column], search.columns, small, bag, frame, condition, want_right)
     parent, depth, listed = 2 * at, frame.depth + 1, small.listed[0]
     slot = frame.slot // 2
     left_slot, right_slot = 2 * (slot + np.int64(want_right)), 2 * slot
-    if frame.hi - frame.lo > LEAST_ROWS and slot + 1 < bag.histograms.shape[0]:
+    if has_histograms(bag, frame):
         left_ready, right_ready = hand_down(
             bag.histograms,
             slot,
@@ -395,7 +400,7 @@ def explore_from(
         best = Best(0.0, -1, 0, 0, False, False, NUMBER)
         if frame.depth < rules.max_depth and size >= rules.min_samples_split and not pure:
             costs[ROWS_SCANNED] += frame.hi - frame.lo
-            filled = frame.hi - frame.lo > LEAST_ROWS and frame.slot // 2 + 1 < bag.histograms.shape[0]
+            filled = has_histograms(bag, frame)
             if filled:
                 prepare(
                     node.rows,
@@ -421,7 +426,7 @@ def explore_from(
         condition = settle(node.total, table, best, search.members, search.best_left, member, criterion)
         if recording:
             note_condition(record, at, condition, n_members, member, table.first_code[condition.column, BINS])
-        top = go_down(table, algorithm, X, search.columns, small, bag, frame, condition, at, top, target, search)
+        top = go_down(table, target, algorithm, X, search, small, bag, frame, condition, at, top)
         for p in range(n_members):
             member[search.members[p]] = False
 

@@ -81,7 +81,7 @@ from lazyforest.engine.left_out import decide_without_row, has_candidates, prepa
 from lazyforest.engine.nodes import Node, copy
 from lazyforest.engine.partition import settle
 from lazyforest.engine.record import new_record
-from lazyforest.engine.subtraction import subtract
+from lazyforest.engine.subtraction import copy_bins, take_out
 
 
 @inlined
@@ -242,17 +242,8 @@ def decide(
         for c in range(folds.rest.size):
             folds.rest[c] -= folds.cells[f, HELD + c]
     if filled:
-        subtract(
-            folds.histogram,
-            search.n_bins,
-            folds.rows,
-            hi,
-            end,
-            target.y,
-            search.weight,
-            table.coarse,
-            search.histogram,
-        )
+        copy_bins(folds.histogram, search.n_bins, search.histogram)
+        take_out(search.histogram, folds.rows, hi, end, target.y, search.weight, table.coarse)
     else:
         bag.costs[ROWS_SCANNED] += hi - lo
     best = search_rows(table, target, rules, search, folds, small, filled, lo, hi, key)

@@ -12,13 +12,13 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from lazyforest.engine.bootstrap import draw_counts
-from lazyforest.engine.layout import SQUARED_ERROR, Array, Scalar, entry, jit, public
+from lazyforest.engine.encoding import sortable
+from lazyforest.engine.layout import SQUARED_ERROR, Array, Scalar, entry, jit
 from lazyforest.engine.sorting import sort_order
 
 RUN, AT, USED, STATE = range(4)  # where a pass stands: a run, how far into it, and how much of the buffer is used
 COLUMN, CUT, BORDER, MISSING, MEMBER, BELOW, PLACE, SLOT, NODE = range(9)
 ROWS, SIZE, TOTAL = 0, 1, 2  # what a node's tally has: from TOTAL on its statistics, not centred
-SIGN, INFINITE = np.uint64(1 << 63), np.uint64(0x7FF << 52)  # bits of a float
 
 
 class Rows(NamedTuple):
@@ -132,17 +132,6 @@ class Collected(NamedTuple):
     weight: Array
 
 
-@public
-def key_of(rows: Any, k: Any, r: Any) -> Any:
-    """An unsigned word in the order of the numbers, never 0; 0 for NaN. Zero is one number, whatever its sign."""
-    bits = rows.numbers[k, r]
-    if (bits & ~SIGN) > INFINITE:
-        return np.uint64(0)
-    if bits == SIGN:
-        return SIGN
-    return ~bits if bits & SIGN else bits | SIGN
-
-
 @jit
 def descend(rows: Any, paths: Any, r: Any, at: Any) -> Any:
     """The slot of the node below ``at`` that row r falls into, as far as conditions are known."""
@@ -154,7 +143,7 @@ def descend(rows: Any, paths: Any, r: Any, at: Any) -> Any:
         elif node[MEMBER] >= 0:
             valid = np.int64(paths.members[node[MEMBER] + code])
         elif code == node[BORDER]:
-            valid = np.int64(key_of(rows, node[PLACE], r) >= paths.key[at])
+            valid = np.int64(sortable(rows.numbers[node[PLACE], r]) >= paths.key[at])
         else:
             valid = np.int64(code >= node[CUT])
         at = node[BELOW] + valid
@@ -329,7 +318,7 @@ def note(
     j = wanted.column[g]
     key = np.uint64(rows.codes[r, j])
     if wanted.by_key[g] and key > np.uint64(0):
-        key = key_of(rows, wanted.place[j], r)
+        key = sortable(rows.numbers[wanted.place[j], r])
     at = find_range(wanted.lowest, wanted.first[g], wanted.last[g], key)
     if at < 0 or key > wanted.highest[at]:
         return

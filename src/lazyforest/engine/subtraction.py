@@ -14,7 +14,7 @@ import numpy as np
 from lazyforest.engine.bins import fill_histogram
 from lazyforest.engine.layout import BINS, BLOCK, HISTOGRAM_COLUMNS, Array, Rules, Table, Target, jit
 
-LEAST_ROWS = BLOCK + 1  # a smaller group, which has no histograms, is explored fold by fold
+LEAST_ROWS = BLOCK + 1  # smaller nodes have no histograms; smaller groups are explored fold by fold
 MOST_BYTES = 1 << 20  # of histograms that nodes on the stack have: they should stay in the cache
 
 
@@ -33,20 +33,21 @@ def new_histogram(table: Table, target: Target, rules: Rules, weight: Array) -> 
 
 
 @jit
-def subtract(
-    histogram: Any, n_bins: Any, rows: Any, lo: Any, hi: Any, y: Any, weight: Any, coarse: Any, out: Any
-) -> None:
-    """``histogram`` without rows[lo:hi]."""
-    n = histogram.shape[0]
-    for slot in range(n):
+def copy_bins(histogram: Any, n_bins: Any, out: Any) -> None:
+    for slot in range(histogram.shape[0]):
         for b in range(n_bins[slot]):
             for c in range(histogram.shape[2]):
                 out[slot, b, c] = histogram[slot, b, c]
+
+
+@jit
+def take_out(histogram: Any, rows: Any, lo: Any, hi: Any, y: Any, weight: Any, coarse: Any) -> None:
+    """``histogram`` without rows[lo:hi]."""
     for i in range(lo, hi):
         r = rows[i]
         w, c = weight[r], y[r]
-        for slot in range(n):
-            out[slot, coarse[r, slot], c] -= w
+        for slot in range(histogram.shape[0]):
+            histogram[slot, coarse[r, slot], c] -= w
 
 
 def new_histograms(table: Table, target: Target, rules: Rules, columns: Array, dtype: Any) -> Array:
@@ -75,10 +76,7 @@ def prepare(
     """A node's histograms into ``out`` and, unless they are ``ready`` there, into its ``own``."""
     if not ready:
         fill_histogram(rows, lo, hi, 0, y, weight, coarse, first_code, columns, False, n_bins, own)
-    for slot in range(own.shape[0]):
-        for b in range(n_bins[slot]):
-            for c in range(own.shape[2]):
-                out[slot, b, c] = own[slot, b, c]
+    copy_bins(own, n_bins, out)
 
 
 @jit
@@ -104,36 +102,25 @@ def hand_down(
     """
     right_is_larger = hi - mid > mid - lo
     want_larger, want_smaller = (want_right, want_left) if right_is_larger else (want_left, want_right)
-    larger, smaller = max(hi - mid, mid - lo), min(hi - mid, mid - lo)
-    if not want_larger or larger <= LEAST_ROWS:
+    if not want_larger or max(hi - mid, mid - lo) <= LEAST_ROWS:
         return 0, 0
-    begin, end = (lo, mid) if right_is_larger else (0, hi - mid)
-    few = rows if right_is_larger else spare
+    both = want_smaller and min(hi - mid, mid - lo) > LEAST_ROWS
     own, other = histograms[at], histograms[at + 1]
-    if not want_smaller or smaller <= LEAST_ROWS:
-        if want_right and not right_is_larger:
-            for slot in range(own.shape[0]):
-                for b in range(n_bins[slot]):
-                    for c in range(own.shape[2]):
-                        other[slot, b, c] = own[slot, b, c]
-            own = other
-        for i in range(begin, end):
-            r = few[i]
-            w, c = weight[r], y[r]
-            for slot in range(own.shape[0]):
-                own[slot, coarse[r, slot], c] -= w
+    larger = own
+    if both or (want_right and not right_is_larger):
+        copy_bins(own, n_bins, other)
+        larger = other
+    if right_is_larger:
+        take_out(larger, rows, lo, mid, y, weight, coarse)
+    else:
+        take_out(larger, spare, 0, hi - mid, y, weight, coarse)
+    if not both:
         return (0, 1) if right_is_larger else (1, 0)
-    for slot in range(own.shape[0]):
-        other[slot, : n_bins[slot]] = 0
-    for i in range(begin, end):
-        r = few[i]
-        w, c = weight[r], y[r]
-        for slot in range(own.shape[0]):
-            other[slot, coarse[r, slot], c] += w
     for slot in range(own.shape[0]):
         for b in range(n_bins[slot]):
             for c in range(own.shape[2]):
-                more, less = own[slot, b, c], other[slot, b, c]
-                own[slot, b, c] = more - less if right_is_larger else less
-                other[slot, b, c] = less if right_is_larger else more - less
+                rest = other[slot, b, c]
+                less = own[slot, b, c] - rest
+                own[slot, b, c] = rest if right_is_larger else less
+                other[slot, b, c] = less if right_is_larger else rest
     return 1, 1
