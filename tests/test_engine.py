@@ -157,12 +157,13 @@ def test_bound_of_regression():
 # Encoding ----------------------------------------------------------------------------------------------
 
 
-@given(st.lists(st.one_of(NUMBERS, st.just(float("nan")), st.just(-0.0)), min_size=1, max_size=40), st.integers(0, 2))
+@given(st.lists(st.one_of(NUMBERS, st.just(float("nan")), st.just(-0.0)), min_size=1, max_size=40), st.integers(0, 3))
 @example([0.0, -0.0, 5e-324, -5e-324, 1.7e308, -1.7e308, float("nan")], 2)
 def test_ranks_are_those_of_numpy(numbers, kind):
-    """As they are; and among a few whole numbers or many fractions, in any order."""
+    """As they are; among few whole numbers, many fractions, or many whose upper bits agree; in any order."""
     rng = np.random.default_rng(len(numbers))
-    others = [np.empty(0), rng.integers(-99, 99, 300), rng.normal(size=300) * 10.0 ** rng.integers(-300, 300, 300)]
+    many = rng.normal(size=300)
+    others = [np.empty(0), rng.integers(-99, 99, 300), many * 10.0 ** rng.integers(-300, 300, 300), many + 1e9]
     x = rng.permutation(np.concatenate([numbers, others[kind]]))
     codes = np.empty(len(x), dtype=np.uint16)
     values = rank(x, codes, new_ranking(len(x)))

@@ -8,6 +8,7 @@ from functools import partial
 from typing import Any
 
 import numpy as np
+from joblib import cpu_count, effective_n_jobs
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
@@ -124,7 +125,7 @@ class LazyForest(BaseEstimator):  # type: ignore[misc]
 
     def _keep(self, columns: list[Raw], y: Array, n_classes: int, weight: Array, row_ids: Any, frame: Frame) -> None:
         """Encode and keep the table."""
-        table, self._columns = encode(columns)
+        table, self._columns = encode(columns, min(effective_n_jobs(self.n_jobs), cpu_count()))
         n = table.codes.shape[1]
         ids = np.arange(n, dtype=np.uint64) if row_ids is None else check_row_ids(row_ids, n)
         target = new_target(y, n_classes, ids, weight, frame)

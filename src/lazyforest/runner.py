@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any, NamedTuple
 
 import numpy as np
 from joblib import Parallel, delayed, effective_n_jobs
+from joblib.parallel import ThreadingBackend, get_active_backend
 
 from lazyforest.engine.exploration import explore_recording, explore_silently, new_room, new_task
 from lazyforest.engine.folds import explore_without
@@ -104,6 +106,20 @@ def call(shared: Shared, *own: Any) -> Answer:
     return shared.function(*shared.values, *own)
 
 
+def call_all(shared: Shared, calls: Sequence[tuple[Any, ...]], jobs: int) -> Iterator[Answer]:
+    """The answers of calls, in their order: in this thread, in others, or where joblib is told to run them.
+
+    Its own threads would do, but joblib asks whether they are done every ten milliseconds: as long as half a forest.
+    """
+    if min(jobs, len(calls)) <= 1:
+        yield from (call(shared, *own) for own in calls)
+    elif isinstance(get_active_backend(prefer="threads")[0], ThreadingBackend):
+        with ThreadPoolExecutor(jobs) as pool:
+            yield from pool.map(call, [shared] * len(calls), *zip(*calls, strict=True))
+    else:
+        yield from Parallel(n_jobs=jobs, return_as="generator")(delayed(call)(shared, *own) for own in calls)
+
+
 def no_votes(forest: Forest, X: Array) -> Array:
     return np.zeros((len(X), forest.target.n_classes or 2), dtype=np.int64)
 
@@ -132,9 +148,7 @@ def explore(forest: Forest, X: Array, columns: Array, n_jobs: int | None, verbos
     calls = plan_calls(forest, len(X), len(columns), jobs)
     total = Answer(no_votes(forest, X), Costs(), [])
     with Progress(sum(len(trees) for trees, _ in calls), "trees", verbose) as progress:
-        run = Parallel(n_jobs=jobs, prefer="threads", return_as="generator")
-        shared = Shared(explore_some, forest, X, columns)
-        found = run(delayed(call)(shared, trees, queries) for trees, queries in calls)
+        found = call_all(Shared(explore_some, forest, X, columns), calls, jobs)
         for (trees, queries), (votes, costs, kept) in zip(calls, found, strict=True):
             total.votes[queries] += votes
             total = Answer(total.votes, total.costs.plus(costs), total.trees + kept)
@@ -269,9 +283,7 @@ def explore_shared(forest: Forest, X: Array, own: Array, folds: Array, n_jobs: i
     per_call = int(np.clip(rows / len(X), 1, -(-trees // (4 * jobs))))
     ranges = [range(first, min(first + per_call, trees)) for first in range(0, trees, per_call)]
     with Progress(trees, "trees", verbose) as progress:
-        run = Parallel(n_jobs=jobs, prefer="threads", return_as="generator")
-        shared = Shared(explore_some_folds, forest, X, own, folds)
-        answers = run(delayed(call)(shared, some) for some in ranges)
+        answers = call_all(Shared(explore_some_folds, forest, X, own, folds), [(some,) for some in ranges], jobs)
         for some, found in zip(ranges, answers, strict=True):
             votes[places] += found.votes
             costs = costs.plus(found.costs)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime
 import importlib.util
 from collections.abc import Callable, Hashable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from decimal import Decimal
 from numbers import Real
 from typing import Any, NamedTuple
@@ -20,6 +21,7 @@ NUMBER, DATE, DURATION, CATEGORY, EMPTY = "numbers", "dates", "durations", "cate
 TEXT, BOOL = "text", "true or false"
 LONGEST_INTEGER = 2**53
 CELLS_AT_ONCE = 1 << 18
+CELLS_TO_SHARE = 1 << 16  # among threads: fewer are done before a thread has begun
 
 
 class Raw(NamedTuple):
@@ -31,6 +33,7 @@ class Raw(NamedTuple):
     indices: Array | None = None
     distinct: list[Any] | None = None
     family: str = NUMBER  # what the categories are: TEXT, BOOL or NUMBER
+    ascending: bool = False  # are the distinct values in order, and does each occur?
 
 
 class Column(NamedTuple):
@@ -222,7 +225,7 @@ def read_numbers(x: Array, name: Any, wanted: bool | None) -> Raw:
 def as_categories(x: Array, name: Any, ranking: Ranking) -> Raw:
     codes = np.empty(len(x), dtype=CODES[1])
     distinct = rank(np.ascontiguousarray(x), codes, ranking)
-    return Raw(name, CATEGORY, None, codes.astype(np.int64) - 1, distinct.tolist(), NUMBER)
+    return Raw(name, CATEGORY, None, codes.astype(np.int64) - 1, distinct.tolist(), NUMBER, ascending=True)
 
 
 def finite(x: Array, name: Any) -> Array:
@@ -336,39 +339,62 @@ def index_values(values: list[Any]) -> tuple[Array, list[Any]]:
 # Encoding ----------------------------------------------------------------------------------------------
 
 
-def encode(columns: list[Raw]) -> tuple[Table, list[Column]]:
-    """Dense ranks and coarse bins of the training columns, and what to remember of them."""
+class Encoded(NamedTuple):
+    """Neighbouring columns, encoded."""
+
+    coarse: Array  # (rows, columns)
+    values: Array
+    n_values: Array  # (columns,)
+    remembered: list[Column]
+
+
+def encode(columns: list[Raw], jobs: int = 1) -> tuple[Table, list[Column]]:
+    """Dense ranks and coarse bins of the training columns, and what to remember of them; in so many threads."""
     n, m = count_rows(columns[0]), len(columns)
     codes = np.empty((m, n), dtype=CODES[0] if n < np.iinfo(CODES[0]).max else CODES[1])
-    coarse = np.empty((n, m), dtype=COARSE)
     first_code = np.empty((m, BINS + 1), dtype=np.int64)
-    values: list[Array] = []
-    remembered = []
-    ranking, n_values = new_ranking(n), np.zeros(m, dtype=np.int64)
-    for first, last in runs_of_numbers(columns, n):
-        some = columns[first:last]
-        if some[0].numbers is None:
-            codes[first], column = code_categories(some[0])
-            bin_codes(codes[first], len(column.codes), ranking.bins, first_code[first], coarse, first)
-            remembered.append(column)
-            continue
-        x = np.array([raw.numbers for raw in some])
-        buffer, counts = np.empty(x.size), n_values[first:last]
-        encode_numbers(x, x.view(np.uint64), codes, coarse, first, first_code, buffer, counts, ranking)
-        values.append(buffer[: counts.sum()].copy())
-        remembered += [Column(raw.name, raw.kind, raw.family) for raw in some]
-    start = np.cumsum(n_values) - n_values
+    jobs = min(jobs, m) if n * m >= CELLS_TO_SHARE else 1
+    runs = list(runs_of_numbers(columns, n, jobs))
+
+    def encode_some(first: int) -> list[Encoded]:
+        ranking = new_ranking(n)
+        return [encode_run(columns[a:b], codes[a:b], first_code[a:b], ranking) for a, b in runs[first::jobs]]
+
+    if jobs == 1:
+        parts = encode_some(0)
+    else:
+        with ThreadPoolExecutor(jobs) as pool:
+            found = list(pool.map(encode_some, range(jobs)))
+        parts = [found[k % jobs][k // jobs] for k in range(len(runs))]
+    coarse = np.concatenate([part.coarse for part in parts], axis=1)
+    values = np.concatenate([part.values for part in parts])
+    n_values = np.concatenate([part.n_values for part in parts])
+    remembered = [column for part in parts for column in part.remembered]
     is_category = np.array([column.is_category for column in remembered])
-    return Table(codes, coarse, first_code, is_category, np.concatenate([*values, np.empty(0)]), start), remembered
+    return Table(codes, coarse, first_code, is_category, values, np.cumsum(n_values) - n_values), remembered
 
 
-def runs_of_numbers(columns: list[Raw], n: int) -> Iterator[tuple[int, int]]:
+def encode_run(columns: list[Raw], codes: Array, first_code: Array, ranking: Ranking) -> Encoded:
+    """One column of categories, or several of numbers, into ``codes`` and ``first_code``."""
+    coarse, n_values = np.empty(codes.shape[::-1], dtype=COARSE), np.zeros(len(columns), dtype=np.int64)
+    if columns[0].numbers is None:
+        codes[0], column = code_categories(columns[0])
+        bin_codes(codes[0], len(column.codes), ranking.bins, first_code[0], coarse, 0)
+        return Encoded(coarse, np.empty(0), n_values, [column])
+    x = np.array([raw.numbers for raw in columns])
+    values = np.empty(x.size)
+    encode_numbers(x, x.view(np.uint64), codes, coarse, first_code, values, n_values, ranking)
+    values = values[: n_values.sum()].copy()
+    return Encoded(coarse, values, n_values, [Column(raw.name, raw.kind, raw.family) for raw in columns])
+
+
+def runs_of_numbers(columns: list[Raw], n: int, jobs: int) -> Iterator[tuple[int, int]]:
     """Columns to be encoded together: a category alone, numbers up to so many cells."""
-    first = 0
+    first, most = 0, min(CELLS_AT_ONCE, n * len(columns) / jobs)
     while first < len(columns):
         last = first + 1
         while last < len(columns) and columns[first].numbers is not None and columns[last].numbers is not None:
-            if (last - first) * n >= CELLS_AT_ONCE:
+            if (last - first) * n >= most:
                 break
             last += 1
         yield first, last
@@ -391,10 +417,10 @@ def code_categories(raw: Raw) -> tuple[Array, Column]:
     """Codes 1, 2... of the categories that occur, in ascending order of their values; 0 is missing."""
     assert raw.indices is not None
     assert raw.distinct is not None
-    used = np.bincount(raw.indices + 1, minlength=len(raw.distinct) + 1)[1:] > 0
-    if raw.family == NUMBER and used.all() and raw.distinct == sorted(raw.distinct):  # as ``as_categories`` leaves them
+    if raw.ascending:
         known = {value: code for code, value in enumerate(raw.distinct, start=1)}
         return raw.indices + 1, Column(raw.name, CATEGORY, raw.family, known)
+    used = np.bincount(raw.indices + 1, minlength=len(raw.distinct) + 1)[1:] > 0
     ascending = sorted((value, k) for k, value in enumerate(raw.distinct) if used[k])
     code_of = np.zeros(len(raw.distinct) + 1, dtype=np.int64)  # the last one, index -1, is missing
     for code, (_, k) in enumerate(ascending, start=1):

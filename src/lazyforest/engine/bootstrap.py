@@ -48,8 +48,13 @@ def root_key(seed: Any, tree: Any) -> Any:
 
 
 @jit
-def poisson_count(key: Any, row_id: Any) -> Any:
-    draw = np.uint32(mix(key, row_id) >> S32)
+def draw_word(key: Any, row_id: Any) -> Any:
+    return np.uint32(mix(key, row_id) >> S32)
+
+
+@jit
+def count_of(draw: Any) -> Any:
+    """How many steps a draw has passed."""
     passed = np.uint8(0)
     for step in STEPS:
         passed += np.uint8(draw >= np.uint32(step))
@@ -62,7 +67,7 @@ def draw_counts(seed: Any, tree: Any, bootstrap: Any, row_ids: Any, counts: Any)
     key = mix(mix(seed, np.uint64(tree)), BAG)
     if bootstrap == POISSON:
         for i in range(row_ids.size):
-            counts[i] = poisson_count(key, row_ids[i])
+            counts[i] = count_of(draw_word(key, row_ids[i]))
     elif bootstrap == MULTINOMIAL:
         counts[:] = 0
         n = np.uint64(row_ids.size)

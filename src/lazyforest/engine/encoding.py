@@ -13,7 +13,8 @@ FEW = 256  # distinct values up to here are looked up in a table, more are sorte
 SLOTS = 1024
 TO_SLOT = np.uint64(54)
 SIGN, MOST = np.uint64(1 << 63), np.uint64(0x7FF0 << 48)  # of a float64; above MOST, without its sign, it is NaN
-DIGITS, BITS, DIGIT = 6, np.uint64(11), np.uint64(2047)
+DIGITS, DIGIT_BITS = 6, 11  # at most
+SPARE_BITS = 8  # beyond those of the number of rows: few of them agree in so many
 
 
 class Ranking(NamedTuple):
@@ -25,7 +26,7 @@ class Ranking(NamedTuple):
     slots: Array  # (SLOTS,) 1 + number of a distinct value, or 0
     keys: Array  # (2, rows) what sorts like the numbers
     rows: Array  # (2, rows) which row a key is of
-    places: Array  # (DIGITS, 2048)
+    places: Array  # (DIGITS, 2048) where the next row with a digit goes
     bins: Array  # (rows + 2,) the bin of each code
 
 
@@ -37,27 +38,26 @@ def new_ranking(n: int) -> Ranking:
         slots=np.empty(SLOTS, dtype=np.uint16),
         keys=np.empty((2, n), dtype=np.uint64),
         rows=np.empty((2, n), dtype=ROW),
-        places=np.empty((DIGITS, int(DIGIT) + 1), dtype=np.int64),
+        places=np.empty((DIGITS, 1 << DIGIT_BITS), dtype=np.int64),
         bins=np.empty(n + 2, dtype=np.int64),
     )
 
 
 @entry
 def encode_numbers(
-    x: Any, bits: Any, codes: Any, coarse: Any, first: Any, first_code: Any, values: Any, counts: Any, ranking: Any
+    x: Any, bits: Any, codes: Any, coarse: Any, first_code: Any, values: Any, counts: Any, ranking: Any
 ) -> None:
-    """Columns of numbers, the rows of ``x``, become columns ``first`` and on of the table.
+    """Columns of numbers, the rows of ``x``, become the columns of a table.
 
     Writes their distinct numbers to ``values``, one column after the other, and how many these are to ``counts``.
     """
     used = 0
-    for k in range(x.shape[0]):
-        j = first + k
-        counts[k] = rank(x[k], bits[k], codes[j], ranking)
-        for i in range(counts[k]):
+    for j in range(x.shape[0]):
+        counts[j] = rank(x[j], bits[j], codes[j], ranking)
+        for i in range(counts[j]):
             values[used + i] = ranking.values[i]
-        used += counts[k]
-        bin_column(codes[j], counts[k], ranking.bins, first_code[j], coarse, j)
+        used += counts[j]
+        bin_column(codes[j], counts[j], ranking.bins, first_code[j], coarse, j)
 
 
 @entry
@@ -134,24 +134,25 @@ def sortable(bits: Any) -> Any:
 
 @jit
 def rank_many(x: Any, bits: Any, codes: Any, keys: Any, rows: Any, places: Any, values: Any) -> Any:
-    """By a counting sort per digit of eleven bits, lowest first; digits that all numbers share are skipped."""
-    n = np.int64(0)
-    places[:] = 0
+    """By counting sorts on the upper bits in which numbers differ, and moves of the few that agree in all of these.
+
+    If they are not few, as next to an outlier, by counting sorts on all bits.
+    """
+    n, some, every = np.int64(0), np.uint64(0), ~np.uint64(0)
     for i in range(x.size):
         key = sortable(bits[i])
-        if key == np.uint64(0):
-            codes[i] = 0
-            continue
         keys[0, n], rows[0, n] = key, i
-        n += 1
-        for digit in range(DIGITS):
-            places[digit, (key >> (np.uint64(digit) * BITS)) & DIGIT] += 1
-    side = 0
-    for digit in range(DIGITS):
-        shift = np.uint64(digit) * BITS
-        if places[digit, (keys[side, 0] >> shift) & DIGIT] < n:
-            sort_digit(keys[side], rows[side], keys[1 - side], rows[1 - side], n, shift, places[digit])
-            side = 1 - side
+        codes[i] = 0
+        if key > np.uint64(0):
+            some |= key
+            every &= key
+            n += 1
+    differ = some ^ every
+    lowest, high = count_bits(differ & (~differ + np.uint64(1))) - 1, count_bits(differ)
+    low = max(lowest, high - count_bits(np.uint64(n)) - SPARE_BITS)
+    side = sort_bits(keys, rows, n, 0, low, high, places)
+    if low > lowest and not move_into_order(keys[side], rows[side], n):
+        side = sort_bits(keys, rows, n, side, lowest, high, places)
     count = 0
     for i in range(n):
         r = rows[side, i]
@@ -163,18 +164,63 @@ def rank_many(x: Any, bits: Any, codes: Any, keys: Any, rows: Any, places: Any, 
 
 
 @jit
-def sort_digit(keys: Any, rows: Any, out_keys: Any, out_rows: Any, n: Any, shift: Any, places: Any) -> None:
+def count_bits(word: Any) -> Any:
+    """Up to the highest one that is set."""
+    n = 0
+    while word > np.uint64(0):
+        word >>= np.uint64(1)
+        n += 1
+    return n
+
+
+@jit
+def sort_bits(keys: Any, rows: Any, n: Any, side: Any, low: Any, high: Any, places: Any) -> Any:
+    """Sort keys[side] by the bits from ``low`` up to ``high``, a digit at a time; returns the side of the outcome."""
+    digits = (high - low + DIGIT_BITS - 1) // DIGIT_BITS
+    width = (high - low + digits - 1) // digits
+    mask = np.uint64((1 << width) - 1)
+    places[:digits, : 1 << width] = 0
+    for i in range(n):
+        key = keys[side, i] >> np.uint64(low)
+        for digit in range(digits):
+            places[digit, key & mask] += 1
+            key >>= np.uint64(width)
+    for digit in range(digits):
+        shift = np.uint64(low + digit * width)
+        sort_digit(keys[side], rows[side], keys[1 - side], rows[1 - side], n, shift, mask, places[digit])
+        side = 1 - side
+    return side
+
+
+@jit
+def sort_digit(keys: Any, rows: Any, out_keys: Any, out_rows: Any, n: Any, shift: Any, mask: Any, places: Any) -> None:
     """``places`` comes with how often each digit occurs."""
     below = 0
-    for k in range(places.size):
+    for k in range(np.int64(mask) + 1):
         here = places[k]
         places[k] = below
         below += here
     for i in range(n):
-        digit = (keys[i] >> shift) & DIGIT
+        digit = (keys[i] >> shift) & mask
         at = places[digit]
         places[digit] = at + 1
         out_keys[at], out_rows[at] = keys[i], rows[i]
+
+
+@jit
+def move_into_order(keys: Any, rows: Any, n: Any) -> Any:
+    """Sort what is nearly in order; gives up, and returns False, after as many moves as there are rows."""
+    moves = n
+    for i in range(1, n):
+        key, row, at = keys[i], rows[i], i
+        while at > 0 and keys[at - 1] > key:
+            keys[at], rows[at] = keys[at - 1], rows[at - 1]
+            at -= 1
+        keys[at], rows[at] = key, row
+        moves -= i - at
+        if moves < 0:
+            return False
+    return True
 
 
 @jit

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from lazyforest.engine.bins import fill_fine, open_column, search_categories, search_cuts
-from lazyforest.engine.bootstrap import BAG, CHILD, mix, poisson_count, root_key
+from lazyforest.engine.bootstrap import BAG, CHILD, count_of, draw_word, mix, root_key
 from lazyforest.engine.layout import (
     BINS,
     BLOCK,
@@ -41,9 +41,9 @@ from lazyforest.engine.layout import (
 from lazyforest.engine.nodes import Best, Node
 from lazyforest.engine.partition import is_valid_code, is_valid_value, settle
 from lazyforest.engine.two import SLACK, WIDTH, score_two
+from lazyforest.engine.vectors import VECTOR, add_vector, mask_vector
 
 LANES = 128  # at most, and a multiple of VECTOR
-VECTOR = 32
 LEAST_ROWS = 1024  # of a table that is worth it
 ROOM = 1 << 24  # bytes of weights that are always had
 SMALL = BLOCK  # a node of so many rows is handed over
@@ -82,9 +82,11 @@ class Lanes(NamedTuple):
     members: Array  # (lanes, BINS)
     order: Array  # (rows,) positions in ``rows``, by the bins of a column
     starts: Array  # (BINS + 1,) where each bin starts in ``order``
-    keep: Array  # (BINS, lanes) a mask: does the lane keep rows with this code?
-    lowest: Array  # (lanes,) the codes that it keeps, where a column has more than BINS
+    keep: Array  # (BINS, lanes) a mask: does the lane keep rows in this bin?
+    border: Array  # (BINS,) does a lane's cut lie within the bin? Then its rows are told apart by their codes
+    lowest: Array  # (lanes,) the lowest code of a number that the lane keeps, and how many
     width: Array  # (lanes,)
+    draws: Array  # (lanes,) uint32
 
 
 def count_lanes(table: Table, target: Target, rules: Rules, n_queries: int, n_columns: int) -> int:
@@ -143,8 +145,10 @@ def new_lanes(table: Table, target: Target, rules: Rules, n_queries: int, column
         order=np.empty(n, dtype=ROW),
         starts=np.empty(BINS + 1, dtype=np.int64),
         keep=np.empty((BINS, lanes), dtype=np.uint8),
+        border=np.empty(BINS, dtype=np.bool_),
         lowest=np.empty(lanes, dtype=np.uint32),
         width=np.empty(lanes, dtype=np.uint32),
+        draws=np.empty(lanes, dtype=np.uint32),
     )
 
 
@@ -159,9 +163,10 @@ def draw_lanes(target: Any, rules: Any, f: Any, first: Any, last: Any, lanes: An
     for i in range(row_ids.size):
         w, row = np.uint8(row_weight[i]), row_ids[i]
         rows[i] = i
+        for lane in range(keys.size):  # first all draws, then all counts: these are narrower, more fit in a vector
+            lanes.draws[lane] = draw_word(keys[lane], row)
         for lane in range(keys.size):
-            count = poisson_count(keys[lane], row) if rules.bootstrap == POISSON else np.uint8(1)
-            weight[i, lane] = count * w
+            weight[i, lane] = (count_of(lanes.draws[lane]) if rules.bootstrap == POISSON else np.uint8(1)) * w
         for lane in range(used, keys.size):
             weight[i, lane] = 0
         for lane in range(keys.size):
@@ -207,12 +212,14 @@ def fill_lanes(
     """Add the rows to a bin of every column, in all lanes."""
     for slot in range(columns.size):
         histogram[slot, : min(first_code[columns[slot], BINS], BINS)] = 0
+    lanes, sums, weights = weight.shape[1], histogram.reshape(-1), weight.reshape(-1)
     for i in range(n):
         r = rows[i]
         for slot in range(columns.size):
-            bin_of_row = histogram[slot, coarse[r, columns[slot]], y[r]]
-            for lane in range(bin_of_row.size):
-                bin_of_row[lane] += weight[i, lane]
+            b, c = np.int64(coarse[r, columns[slot]]), np.int64(y[r])
+            at = ((slot * BINS + b) * 2 + c) * lanes
+            for lane in range(0, lanes, VECTOR):
+                add_vector(sums, at + lane, weights, i * lanes + lane)
 
 
 @jit
@@ -235,14 +242,9 @@ def accumulate(histogram: Any, missing: Any) -> Any:
             missing[c, lane] = histogram[0, c, lane]
             any_missing |= missing[c, lane] > 0
             histogram[0, c, lane] = 0
-    for c in range(2):
-        below = missing[c]
-        for b in range(1, histogram.shape[0]):
-            here = histogram[b, c]
-            if b > 1:
-                for lane in range(here.size):
-                    here[lane] += below[lane]
-            below = here
+    sums, step = histogram.reshape(-1), histogram.shape[1] * histogram.shape[2]
+    for at in range(2 * step, histogram.shape[0] * step, VECTOR):
+        add_vector(sums, at, sums, at - step)
     return any_missing
 
 
@@ -471,7 +473,7 @@ def part_lanes(table: Any, rules: Any, X: Any, search: Any, bag: Any, lanes: Any
     for k in range(search.columns.size):
         j = search.columns[k]
         if find_kept(table, rules, X, search, bag, lanes, j):
-            keep_rows(lanes, table.codes[j], table.first_code[j, BINS] <= BINS)
+            keep_rows(lanes, table.codes[j], table.coarse, j)
     compact(lanes.weight, lanes.rows, lanes.place, lanes.counter, lanes.held)
     for lane in range(state.size):
         if state[lane] == WALKING:
@@ -481,13 +483,15 @@ def part_lanes(table: Any, rules: Any, X: Any, search: Any, bag: Any, lanes: Any
 
 @inlined
 def find_kept(table: Any, rules: Any, X: Any, search: Any, bag: Any, lanes: Any, j: Any) -> Any:
-    """Which codes of column j each lane keeps; returns whether any lane's condition is on it."""
-    found, n_codes, member = False, table.first_code[j, BINS], bag.member
+    """Which bins of column j each lane keeps; returns whether any lane's condition is on it."""
+    found, first_code, member = False, table.first_code[j], bag.member
+    n_bins = min(first_code[BINS], BINS)
     for lane in range(lanes.state.size):
         if lanes.state[lane] != WALKING or lanes.best[lane, 0] != j:
             continue
         if not found:
-            lanes.keep[:] = EVERYTHING
+            lanes.keep[:n_bins] = EVERYTHING
+            lanes.border[:] = False
             lanes.lowest[:] = 0
             lanes.width[:] = np.uint32(0xFFFFFFFF)
             found = True
@@ -498,12 +502,12 @@ def find_kept(table: Any, rules: Any, X: Any, search: Any, bag: Any, lanes: Any,
         condition = settle(lanes.total[:, lane], table, best, search.members, lanes.left[lane], member, rules.criterion)
         side = is_valid_value(condition, X[0, j], member)
         lanes.keep[0, lane] = EVERYTHING if condition.missing_is_valid == side else 0
-        if n_codes <= BINS:
-            for code in range(1, n_codes):
-                lanes.keep[code, lane] = EVERYTHING if is_valid_code(condition, code, member) == side else 0
-        else:
+        for b in range(1, n_bins):
+            lanes.keep[b, lane] = EVERYTHING if is_valid_code(condition, first_code[b], member) == side else 0
+            lanes.border[b] |= not condition.is_set and first_code[b] < condition.cut < first_code[b + 1]
+        if not condition.is_set:
             lanes.lowest[lane] = condition.cut if side else 1
-            lanes.width[lane] = n_codes - condition.cut if side else condition.cut - 1
+            lanes.width[lane] = first_code[BINS] - condition.cut if side else condition.cut - 1
         for p in range(n_members):
             member[search.members[p]] = False
         lanes.keys[lane] = mix(lanes.keys[lane], CHILD + np.uint64(side))
@@ -511,16 +515,19 @@ def find_kept(table: Any, rules: Any, X: Any, search: Any, bag: Any, lanes: Any,
 
 
 @jit
-def keep_rows(lanes: Any, codes: Any, by_code: Any) -> None:
+def keep_rows(lanes: Any, codes: Any, coarse: Any, j: Any) -> None:
     """Rows that a lane does not keep weigh nothing there."""
-    weight, rows, keep, lowest, width = lanes.weight, lanes.rows, lanes.keep, lanes.lowest, lanes.width
+    weight, rows, lowest, width, border = lanes.weight, lanes.rows, lanes.lowest, lanes.width, lanes.border
+    n, weights, keep = weight.shape[1], weight.reshape(-1), lanes.keep.reshape(-1)
     for i in range(lanes.place[ROWS]):
-        code = np.uint32(codes[rows[i]])
-        if by_code or code == 0:
-            for lane in range(lowest.size):
-                weight[i, lane] &= keep[code, lane]
+        r = rows[i]
+        b = np.int64(coarse[r, j])
+        if not border[b]:
+            for lane in range(0, n, VECTOR):
+                mask_vector(weights, i * n + lane, keep, b * n + lane)
         else:
-            for lane in range(lowest.size):
+            code = np.uint32(codes[r])
+            for lane in range(n):
                 w = weight[i, lane]
                 weight[i, lane] = w if np.uint32(code - lowest[lane]) < width[lane] else np.uint8(0)
 

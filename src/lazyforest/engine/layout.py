@@ -153,10 +153,10 @@ def forget_stale_kernels() -> None:
     """numba looks at the file of the entry alone: drop what it kept if another file of the engine is newer."""
     folder = Path(__file__).parent
     with suppress(OSError):  # another process may be doing the same
-        kept = [*folder.glob("__pycache__/*.nbi")]
+        kept = [*folder.glob("__pycache__/*.nb[ic]")]
         if kept and max(p.stat().st_mtime for p in folder.glob("*.py")) > min(p.stat().st_mtime for p in kept):
-            for index in kept:
-                index.unlink(missing_ok=True)
+            for file in kept:
+                file.unlink(missing_ok=True)
 
 
 forget_stale_kernels()
