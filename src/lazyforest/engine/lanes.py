@@ -41,7 +41,7 @@ from lazyforest.engine.layout import (
 from lazyforest.engine.nodes import Best, Node
 from lazyforest.engine.partition import is_valid_code, is_valid_value, settle
 from lazyforest.engine.two import SLACK, WIDTH, score_two
-from lazyforest.engine.vectors import VECTOR, add_vector, mask_vector
+from lazyforest.engine.vectors import VECTOR, add_vector, aligned, mask_vector
 
 LANES = 128  # at most, and a multiple of VECTOR
 LEAST_ROWS = 1024  # of a table that is worth it
@@ -69,7 +69,7 @@ class Lanes(NamedTuple):
     words: Array  # (lanes,) as in a frame
     keys: Array  # (lanes,) as in a frame
     total: Array  # (2, lanes)
-    histogram: Array  # (columns, BINS, 2, lanes): of numbers, sums over the bins 1 to b
+    histogram: Array  # (columns, BINS + 1, 2, lanes): of numbers, sums over the bins 1 to b; the last stays empty
     missing: Array  # (columns, 2, lanes)
     variants: Array  # (columns,) two where missing values may go to either side
     reach: Array  # (lanes,) a score known to be had
@@ -120,7 +120,7 @@ def new_lanes(table: Table, target: Target, rules: Rules, n_queries: int, column
     slots = min(m, HISTOGRAM_COLUMNS)
     count = np.dtype(np.uint16 if table.codes.dtype == np.uint16 else np.uint32)
     return Lanes(
-        weight=np.empty((n, lanes), dtype=np.uint8),
+        weight=aligned((n, lanes), np.uint8),
         rows=np.empty(n, dtype=ROW),
         place=np.zeros(2, dtype=np.int64),
         state=np.full(lanes, GONE, dtype=np.int64),
@@ -131,7 +131,7 @@ def new_lanes(table: Table, target: Target, rules: Rules, n_queries: int, column
         words=np.zeros(lanes, dtype=np.int64),
         keys=np.zeros(lanes, dtype=np.uint64),
         total=np.zeros((2, lanes), dtype=np.int64),
-        histogram=np.empty((slots, BINS, 2, lanes), dtype=count),
+        histogram=aligned((slots, BINS + 1, 2, lanes), count),  # one more: else columns meet in the cache
         missing=np.empty((slots, 2, lanes), dtype=count),
         variants=np.empty(slots, dtype=np.int64),
         reach=np.empty(lanes),
@@ -144,7 +144,7 @@ def new_lanes(table: Table, target: Target, rules: Rules, n_queries: int, column
         members=np.empty((lanes, BINS), dtype=np.uint8),
         order=np.empty(n, dtype=ROW),
         starts=np.empty(BINS + 1, dtype=np.int64),
-        keep=np.empty((BINS, lanes), dtype=np.uint8),
+        keep=aligned((BINS, lanes), np.uint8),
         border=np.empty(BINS, dtype=np.bool_),
         lowest=np.empty(lanes, dtype=np.uint32),
         width=np.empty(lanes, dtype=np.uint32),
@@ -217,7 +217,7 @@ def fill_lanes(
         r = rows[i]
         for slot in range(columns.size):
             b, c = np.int64(coarse[r, columns[slot]]), np.int64(y[r])
-            at = ((slot * BINS + b) * 2 + c) * lanes
+            at = ((slot * histogram.shape[1] + b) * 2 + c) * lanes
             for lane in range(0, lanes, VECTOR):
                 add_vector(sums, at + lane, weights, i * lanes + lane)
 

@@ -34,6 +34,7 @@ from lazyforest.engine.sorting import sort_words
 from lazyforest.engine.two import SLACK, score_two
 
 FEW = 64  # categories that are counted, a bit of a word for each
+HALF, LOW_HALF = 8, 0xFF  # of a word of a small table: a code, a row
 LONG, STRETCH = 48, 12  # in a list longer than that, the cuts of so many rows are bounded together
 
 
@@ -49,7 +50,7 @@ class Small(NamedTuple):
     counted: Array  # (columns,) bool: of at most FEW categories
     spare: Array  # (BLOCK,)
     valid: Array  # (BLOCK,) which side a row goes to
-    order: Array  # (columns, rows) of a table of at most BLOCK rows: these by column, for all trees; otherwise none
+    order: Array  # (columns, rows) words of a table of at most BLOCK rows, by column, for all trees; otherwise none
     ordered: Array  # (columns,) is that done?
     place: Array  # (rows,) the local number of a row of such a table, -1: it is not in the block
 
@@ -67,7 +68,7 @@ def new_small(table: Table, target: Target, weight: Array, listed: bool) -> Smal
         counted=frozen(table.is_category & (table.first_code[:, BINS] <= FEW)),
         spare=np.empty(BLOCK, dtype=np.uint32),
         valid=np.empty(BLOCK, dtype=np.bool_),
-        order=np.empty(ordered, dtype=np.uint8),
+        order=np.empty(ordered, dtype=np.uint16),
         ordered=np.zeros(ordered[0], dtype=np.bool_),
         place=np.empty(ordered[1], dtype=np.int16),
     )
@@ -94,7 +95,7 @@ def search_small(node: Any, table: Any, search: Any, small: Any, rules: Any, lis
                         if not small.ordered[c]:
                             order_rows(table.codes[c], table.first_code[c, BINS], search, small.order[c])
                             small.ordered[c] = True
-                        list_column(table.codes[c], small.order[c], small.place, small.lists[c])
+                        list_column(small.order[c], small.place, small.lists[c])
                     else:
                         sort_column(table.codes[c], table.first_code[c, BINS], search, small, small.lists[c], lo, hi)
                 small.listed[0] = k + 1
@@ -151,27 +152,27 @@ def sort_column(codes: Any, most: Any, search: Any, small: Any, out: Any, lo: An
 
 @jit
 def order_rows(codes: Any, most: Any, search: Any, out: Any) -> None:
-    """All rows of a small table in the order of a column."""
+    """All rows of a small table in the order of a column, with their codes as in ``sort_column``."""
     words = search.words
     for r in range(codes.size):
         words[r] = (np.uint64(codes[r]) << np.uint64(SHIFT)) | np.uint64(r)
     sort_words(words, search.spare, search.places, codes.size, np.uint64(SHIFT), most)
+    last, dense = np.uint64(0), np.uint64(0)
     for i in range(codes.size):
-        out[i] = words[i] & np.uint64(LOCAL)
+        code = words[i] >> np.uint64(SHIFT)
+        dense += np.uint64(code != last)
+        last = code
+        out[i] = (dense << np.uint64(HALF)) | (words[i] & np.uint64(LOCAL))
 
 
 @jit
-def list_column(codes: Any, order: Any, place: Any, out: Any) -> None:
+def list_column(order: Any, place: Any, out: Any) -> None:
     """As ``sort_column`` for the whole block, from the order of all rows of the table."""
-    last, dense, at = np.int64(0), np.uint32(0), 0
+    at = 0
     for i in range(order.size):
-        r = order[i]
-        code, local = np.int64(codes[r]), place[r]
-        here = local >= 0
-        dense += np.uint32(here and code != last)
-        last = code if here else last
-        out[at] = (dense << np.uint32(SHIFT)) | (np.uint32(local) & np.uint32(LOCAL))
-        at += here  # what is not in the block is overwritten
+        code, local = np.uint32(order[i] >> HALF), place[order[i] & LOW_HALF]
+        out[at] = (code << np.uint32(SHIFT)) | (np.uint32(local) & np.uint32(LOCAL))
+        at += local >= 0  # what is not in the block is overwritten
 
 
 @jit
