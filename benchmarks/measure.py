@@ -162,6 +162,7 @@ def repeat_call(system: Any, X: Any, y: Any, splits: list[Any], spec: Spec) -> l
 
     calls: list[Call] = []
     spent = last = 0.0
+    settle()
     while not calls or (len(calls) < spec.repeat and spent + last <= spec.budget):
         calls = [call._replace(model=None) for call in calls]  # one model at a time
         calls.append(run(system, X, y, splits, Forest(spec.trees, spec.threads)))
@@ -192,7 +193,7 @@ def run(system: Any, X: Any, y: Any, splits: list[Any], forest: Any) -> Call:
 
 
 def run_split(system: Any, train: Any, target: Any, query: Any, forest: Any) -> Call:
-    before = settle()
+    before = reset_peak()
     with clock() as fit:
         model = system.fit(train, target, forest)
     fit_peak = peak_bytes()
@@ -259,18 +260,21 @@ def cpu_seconds() -> float:
     return sum(usage.ru_utime + usage.ru_stime for usage in usages)
 
 
-def settle() -> int:
-    """Give back what earlier calls left, forget their peak, and say how many bytes are resident."""
+def settle() -> None:
+    """Give back what earlier calls left, so that the first of several tells how much memory it takes.
+
+    The others find it at hand, as the second call in a process does: getting it anew took them a fifth of a small task.
+    """
     gc.collect()
     with contextlib.suppress(OSError, AttributeError):
         ctypes.CDLL(None).malloc_trim(0)
-    reset_peak()
-    return status_bytes("VmRSS") or peak_bytes()
 
 
-def reset_peak() -> None:
+def reset_peak() -> int:
+    """Forget the peak, and say how many bytes are resident."""
     with contextlib.suppress(OSError):  # Linux only; elsewhere the peak is that of the whole life of the process
         Path("/proc/self/clear_refs").write_text("5")
+    return status_bytes("VmRSS") or peak_bytes()
 
 
 def peak_bytes() -> int:

@@ -35,7 +35,7 @@ def parse(arguments: Sequence[str] | None = None) -> argparse.Namespace:
     parser.add_argument("--systems", nargs="+", choices=SYSTEMS, default=list(SYSTEMS))
     parser.add_argument("--threads", nargs="+", type=int, help="1 2; quick: 1")
     parser.add_argument("--trees", type=int, default=100)
-    parser.add_argument("--repeat", type=int, help="calls per cell, of which the best counts (3; quick: 1)")
+    parser.add_argument("--repeat", type=int, help="calls per cell, of which the best counts (3; quick 10-fold: 1)")
     parser.add_argument("--budget", type=float, help="seconds per cell (300; quick: 30)")
     parser.add_argument("--sample", type=int, metavar="ROWS", help="use that many rows of each data set")
     parser.add_argument("--out", type=Path, help="folder for JSON and plot (docs/benchmarks; quick: build/benchmarks)")
@@ -48,7 +48,6 @@ def fill_in(asked: argparse.Namespace) -> argparse.Namespace:
     asked.only = asked.only or (QUICK_DATA if quick else DATA)
     asked.work = asked.work or (QUICK_WORK if quick else WORK)
     asked.threads = asked.threads or ([1] if quick else [1, 2])
-    asked.repeat = asked.repeat or (1 if quick else 3)
     asked.budget = asked.budget or (30.0 if quick else 300.0)
     asked.out = asked.out or ROOT / ("build" if quick else "docs") / "benchmarks"
     return asked
@@ -67,7 +66,7 @@ def list_specs(asked: argparse.Namespace) -> Iterator[Spec]:
                             work,
                             threads,
                             asked.trees,
-                            asked.repeat,
+                            asked.repeat or (1 if asked.quick and work == TEN_FOLD else 3),
                             asked.budget,
                             asked.data,
                             asked.sample,

@@ -126,7 +126,7 @@ def check_matrix(X: Any, dtype: Any) -> Array:
     if getattr(getattr(X, "dtype", None), "kind", "") == "c":
         raise ValueError(f"Complex data not supported in X of shape {X.shape}. Convert it to real numbers first.")
     try:
-        return np.asarray(check_array(X, dtype=dtype, ensure_all_finite=False, input_name="X"))
+        return np.asarray(check_array(X, dtype=dtype, order="F", ensure_all_finite=False, input_name="X"))
     except (TypeError, ValueError) as error:
         advice = " Give X at least one row and one column." if "minimum of" in str(error) else ""
         raise type(error)(f"X cannot be read: {error}{advice}") from error
@@ -225,7 +225,8 @@ def read_numbers(x: Array, name: Any, wanted: bool | None) -> Raw:
 def as_categories(x: Array, name: Any, ranking: Ranking) -> Raw:
     codes = np.empty(len(x), dtype=CODES[1])
     distinct = rank(np.ascontiguousarray(x), codes, ranking)
-    return Raw(name, CATEGORY, None, codes.astype(np.int64) - 1, distinct.tolist(), NUMBER, ascending=True)
+    codes -= CODES[1](1)  # a missing value, 0, becomes -1
+    return Raw(name, CATEGORY, None, codes.view(np.int32), distinct.tolist(), NUMBER, ascending=True)
 
 
 def finite(x: Array, name: Any) -> Array:
@@ -339,72 +340,86 @@ def index_values(values: list[Any]) -> tuple[Array, list[Any]]:
 # Encoding ----------------------------------------------------------------------------------------------
 
 
-class Encoded(NamedTuple):
-    """Neighbouring columns, encoded."""
-
-    coarse: Array  # (rows, columns)
-    values: Array
-    n_values: Array  # (columns,)
-    remembered: list[Column]
-
-
 def encode(columns: list[Raw], jobs: int = 1) -> tuple[Table, list[Column]]:
-    """Dense ranks and coarse bins of the training columns, and what to remember of them; in so many threads."""
-    n, m = count_rows(columns[0]), len(columns)
-    codes = np.empty((m, n), dtype=CODES[0] if n < np.iinfo(CODES[0]).max else CODES[1])
-    first_code = np.empty((m, BINS + 1), dtype=np.int64)
+    """Dense ranks and coarse bins of the training columns, and what to remember of them; numbers in so many threads."""
+    table, remembered = new_table(columns), []
+    m, n = table.codes.shape
+    ranking = new_ranking(n)
+    for j, raw in enumerate(columns):
+        column = Column(raw.name, raw.kind, raw.family)
+        if raw.numbers is None:
+            table.codes[j], column = code_categories(raw)
+            bin_codes(table.codes[j], len(column.codes), ranking.bins, table.first_code[j], table.coarse, j)
+        remembered.append(column)
     jobs = min(jobs, m) if n * m >= CELLS_TO_SHARE else 1
     runs = list(runs_of_numbers(columns, n, jobs))
-
-    def encode_some(first: int) -> list[Encoded]:
-        ranking = new_ranking(n)
-        return [encode_run(columns[a:b], codes[a:b], first_code[a:b], ranking) for a, b in runs[first::jobs]]
-
     if jobs == 1:
-        parts = encode_some(0)
+        for first, last in runs:
+            encode_run(table, columns[first:last], first, table.coarse, first, ranking)
     else:
         with ThreadPoolExecutor(jobs) as pool:
-            found = list(pool.map(encode_some, range(jobs)))
-        parts = [found[k % jobs][k // jobs] for k in range(len(runs))]
-    coarse = np.concatenate([part.coarse for part in parts], axis=1)
-    values = np.concatenate([part.values for part in parts])
-    n_values = np.concatenate([part.n_values for part in parts])
-    remembered = [column for part in parts for column in part.remembered]
-    is_category = np.array([column.is_category for column in remembered])
-    return Table(codes, coarse, first_code, is_category, values, np.cumsum(n_values) - n_values), remembered
+            list(pool.map(lambda k: encode_apart(table, columns, runs[k::jobs]), range(jobs)))
+    return without_gaps(table), remembered
 
 
-def encode_run(columns: list[Raw], codes: Array, first_code: Array, ranking: Ranking) -> Encoded:
-    """One column of categories, or several of numbers, into ``codes`` and ``first_code``."""
-    coarse, n_values = np.empty(codes.shape[::-1], dtype=COARSE), np.zeros(len(columns), dtype=np.int64)
-    if columns[0].numbers is None:
-        codes[0], column = code_categories(columns[0])
-        bin_codes(codes[0], len(column.codes), ranking.bins, first_code[0], coarse, 0)
-        return Encoded(coarse, np.empty(0), n_values, [column])
-    x = np.array([raw.numbers for raw in columns])
-    values = np.empty(x.size)
-    encode_numbers(x, x.view(np.uint64), codes, coarse, first_code, values, n_values, ranking)
-    values = values[: n_values.sum()].copy()
-    return Encoded(coarse, values, n_values, [Column(raw.name, raw.kind, raw.family) for raw in columns])
+def new_table(columns: list[Raw]) -> Table:
+    """Room for them; each column of numbers has as much for its values as there are rows."""
+    n, m = count_rows(columns[0]), len(columns)
+    is_category = np.array([raw.numbers is None for raw in columns])
+    return Table(
+        codes=np.empty((m, n), dtype=CODES[0] if n < np.iinfo(CODES[0]).max else CODES[1]),
+        coarse=np.empty((n, m), dtype=COARSE),
+        first_code=np.empty((m, BINS + 1), dtype=np.int64),
+        is_category=is_category,
+        values=np.zeros((m - is_category.sum()) * n),
+        value_start=n * (np.cumsum(~is_category) - ~is_category),
+    )
+
+
+def encode_run(table: Table, some: list[Raw], first: int, coarse: Array, at: int, ranking: Ranking) -> None:
+    """Columns of numbers, the table's from ``first`` on; their bins are written to columns ``at`` and on."""
+    x = np.array([raw.numbers for raw in some])
+    encode_numbers(
+        x, x.view(np.uint64), table.codes, table.first_code, table.values, table.value_start, first, coarse, at, ranking
+    )
+
+
+def encode_apart(table: Table, columns: list[Raw], runs: list[tuple[int, int]]) -> None:
+    """In a thread of several: bins of a row lie together, and threads that write to them wait for each other."""
+    n = table.codes.shape[1]
+    ranking = new_ranking(n)
+    for first, last in runs:
+        own = np.empty((n, last - first), dtype=COARSE)
+        encode_run(table, columns[first:last], first, own, 0, ranking)
+        table.coarse[:, first:last] = own
+
+
+def without_gaps(table: Table) -> Table:
+    """Values one column after the other, if more than half of their room is unused."""
+    counts = np.where(table.is_category, 0, table.first_code[:, BINS] - 1)
+    if 2 * counts.sum() > len(table.values):
+        return table
+    kept = [table.values[start : start + count] for start, count in zip(table.value_start, counts, strict=True)]
+    return table._replace(values=np.concatenate(kept), value_start=np.cumsum(counts) - counts)
 
 
 def runs_of_numbers(columns: list[Raw], n: int, jobs: int) -> Iterator[tuple[int, int]]:
-    """Columns to be encoded together: a category alone, numbers up to so many cells."""
+    """Neighbouring columns of numbers to be encoded together: up to so many cells."""
     first, most = 0, min(CELLS_AT_ONCE, n * len(columns) / jobs)
-    while first < len(columns):
-        last = first + 1
-        while last < len(columns) and columns[first].numbers is not None and columns[last].numbers is not None:
-            if (last - first) * n >= most:
-                break
-            last += 1
-        yield first, last
-        first = last
+    for last in range(1, len(columns) + 1):
+        ends = last == len(columns) or columns[last].numbers is None or (last - first) * n >= most
+        if columns[last - 1].numbers is None:
+            first = last
+        elif ends:
+            yield first, last
+            first = last
 
 
 def rank(x: Array, codes: Array, ranking: Ranking) -> Array:
     """Write the codes of the numbers in x; returns the distinct numbers, ascending."""
-    n_values = rank_numbers(x, x.view(np.uint64), codes, ranking)
-    return ranking.values[:n_values].copy()
+    values = np.empty(len(x))
+    n_values = rank_numbers(x, x.view(np.uint64), codes, values, ranking)
+    return values[:n_values].copy()
 
 
 def count_rows(raw: Raw) -> int:

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from lazyforest.engine.exploration import explore_recording, new_room, new_task
-from lazyforest.engine.layout import BATCHED, Array, Table
+from lazyforest.engine.layout import BATCHED, BINS, Array, Table
 from lazyforest.engine.record import (
     COLUMN,
     LEFT,
@@ -103,8 +103,8 @@ def meets(record: Record, at: int, table: Table, rows: Array) -> Array:
     if members is not None:
         valid = np.isin(codes, members)
     else:  # values ascend with their codes, which begin at 1
-        starts = [*table.value_start[column : column + 2], len(table.values)]
-        values = table.values[starts[0] : starts[1]]
+        start = table.value_start[column]
+        values = table.values[start : start + table.first_code[column, BINS] - 1]
         valid = codes > np.searchsorted(values, record.thresholds[at])
     return np.where(codes == 0, record.nodes[at, MISSING_IS_VALID] == 1, valid)
 

@@ -20,8 +20,7 @@ SPARE_BITS = 8  # beyond those of the number of rows: few of them agree in so ma
 class Ranking(NamedTuple):
     """Buffers for ranking columns of so many rows."""
 
-    values: Array  # (rows,) the distinct numbers of the last column, ascending
-    few: Array  # (FEW,) the same, in order of appearance
+    few: Array  # (FEW,) distinct numbers, in order of appearance
     ranks: Array  # (FEW,)
     slots: Array  # (SLOTS,) 1 + number of a distinct value, or 0
     keys: Array  # (2, rows) what sorts like the numbers
@@ -32,7 +31,6 @@ class Ranking(NamedTuple):
 
 def new_ranking(n: int) -> Ranking:
     return Ranking(
-        values=np.empty(n),
         few=np.empty(FEW),
         ranks=np.empty(FEW, dtype=np.int64),
         slots=np.empty(SLOTS, dtype=np.uint16),
@@ -45,25 +43,28 @@ def new_ranking(n: int) -> Ranking:
 
 @entry
 def encode_numbers(
-    x: Any, bits: Any, codes: Any, coarse: Any, first_code: Any, values: Any, counts: Any, ranking: Any
+    x: Any,
+    bits: Any,
+    codes: Any,
+    first_code: Any,
+    values: Any,
+    value_start: Any,
+    first: Any,
+    coarse: Any,
+    at: Any,
+    ranking: Any,
 ) -> None:
-    """Columns of numbers, the rows of ``x``, become the columns of a table.
-
-    Writes their distinct numbers to ``values``, one column after the other, and how many these are to ``counts``.
-    """
-    used = 0
-    for j in range(x.shape[0]):
-        counts[j] = rank(x[j], bits[j], codes[j], ranking)
-        for i in range(counts[j]):
-            values[used + i] = ranking.values[i]
-        used += counts[j]
-        bin_column(codes[j], counts[j], ranking.bins, first_code[j], coarse, j)
+    """Columns of numbers, the rows of ``x``, become columns ``first``... of a table; their bins ``at``... of coarse."""
+    for k in range(x.shape[0]):
+        j = first + k
+        n_values = rank(x[k], bits[k], codes[j], values[value_start[j] :], ranking)
+        bin_column(codes[j], n_values, ranking.bins, first_code[j], coarse, at + k)
 
 
 @entry
-def rank_numbers(x: Any, bits: Any, codes: Any, ranking: Any) -> Any:
+def rank_numbers(x: Any, bits: Any, codes: Any, values: Any, ranking: Any) -> Any:
     """``rank`` for callers outside the engine."""
-    return rank(x, bits, codes, ranking)
+    return rank(x, bits, codes, values, ranking)
 
 
 @entry
@@ -73,15 +74,15 @@ def bin_codes(codes: Any, n_values: Any, bins: Any, first_code: Any, coarse: Any
 
 
 @jit
-def rank(x: Any, bits: Any, codes: Any, ranking: Any) -> Any:
+def rank(x: Any, bits: Any, codes: Any, values: Any, ranking: Any) -> Any:
     """Codes 1, 2... of the distinct numbers in ``x`` (0: NaN), whose bits are ``bits``.
 
-    Writes the distinct numbers to ``ranking.values``; returns how many there are.
+    Writes the distinct numbers to ``values``, ascending; returns how many there are.
     """
     count = rank_few(x, bits, codes, ranking.few, ranking.slots)
     if count > FEW:
-        return rank_many(x, bits, codes, ranking.keys, ranking.rows, ranking.places, ranking.values)
-    rank_distinct(ranking.few[:count], ranking.ranks, ranking.values)
+        return rank_many(x, bits, codes, ranking.keys, ranking.rows, ranking.places, values)
+    rank_distinct(ranking.few[:count], ranking.ranks, values)
     for i in range(x.size):
         if codes[i] > 0:
             codes[i] = ranking.ranks[codes[i] - 1]

@@ -60,7 +60,7 @@ class Table(NamedTuple):
     coarse: Array  # (rows, columns)
     first_code: Array  # (columns, 257) int64: bin b holds the codes first_code[b] up to first_code[b + 1]
     is_category: Array  # (columns,) bool
-    values: Array  # float64: the distinct numbers of all columns, one column after the other
+    values: Array  # float64: the distinct numbers of all columns, one column after the other, perhaps with gaps
     value_start: Array  # (columns,) int64: code c of column j is values[value_start[j] + c - 1]
 
 
