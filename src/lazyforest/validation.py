@@ -12,8 +12,9 @@ from sklearn.utils.class_weight import compute_sample_weight
 from sklearn.utils.multiclass import type_of_target
 from sklearn.utils.validation import column_or_1d
 
-from lazyforest.engine.layout import Array
-from lazyforest.table import is_missing
+from lazyforest.engine.encoding import new_ranking
+from lazyforest.engine.layout import CODES, Array
+from lazyforest.table import is_missing, rank
 
 
 @contextmanager
@@ -136,15 +137,28 @@ def find_missing(y: Array) -> Array:
 def find_classes(y: Array) -> tuple[Array, Array]:
     """The classes, ascending, and the number of each row's class; all of y is hashed, only the classes are sorted."""
     if y.dtype.kind not in "OU":
-        classes = np.unique(y)
+        classes, codes = rank_targets(y)
         check_classes(classes, y)
-        return classes, np.searchsorted(classes, y)
+        return classes, codes
     values = y.tolist()
     distinct = np.array(list(dict.fromkeys(values)), dtype=y.dtype)
     check_classes(distinct, y)
     classes = np.unique(distinct)
     number = {value: k for k, value in enumerate(classes.tolist())}
     return classes, np.fromiter(map(number.__getitem__, values), dtype=np.int64, count=len(values))
+
+
+def rank_targets(y: Array) -> tuple[Array, Array]:
+    """The distinct ones, ascending, and the number of each; by the encoder, unless float64 does not tell them apart."""
+    numbers = y.astype(np.float64) if y.dtype.kind in "biuf" else None
+    with np.errstate(invalid="ignore"):
+        exact = numbers is not None and np.array_equal(numbers.astype(y.dtype), y)
+    if numbers is None or not exact:
+        classes = np.unique(y)
+        return classes, np.searchsorted(classes, y)
+    codes = np.empty(len(y), dtype=CODES[1])
+    classes = rank(numbers, codes, new_ranking(len(y))).astype(y.dtype)
+    return classes, codes - CODES[1](1)
 
 
 def check_classes(distinct: Array, y: Array) -> None:

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from lazyforest.engine.layout import BINS, BLOCK, Array, inlined, jit
-from lazyforest.engine.lists import collect_categories, count_categories
+from lazyforest.engine.lists import collect_categories, count_categories, take_tally
 from lazyforest.engine.two import SLACK, scan_sets_of_two, sort_by_share
 
 HEAVIEST = 8  # rows that weigh more are searched for one by one
@@ -63,7 +63,9 @@ def collect_sets(
                 k += 1
     else:
         if small.counted[j]:
-            k = count_categories(none, table, search, small, False, j, none, n)
+            small.tallied[0] = j
+            count_categories(none, table, small, False, 1, none, n)
+            k = take_tally(small.tally[0], table.first_code[j, BINS], search)
         else:
             k = collect_categories(none, table.codes[j], search, small, False, small.lists[j], none, n)
         held[0, 0], held[0, 1] = search.corner[0], search.corner[1]

@@ -16,6 +16,7 @@ from lazyforest.engine.layout import (
     BINS,
     BLOCK,
     ENTROPY,
+    HISTOGRAM_COLUMNS,
     LOCAL,
     PERFECT,
     ROW,
@@ -48,6 +49,8 @@ class Small(NamedTuple):
     lists: Array  # (columns, BLOCK) words, ascending, parted likewise; or a single one
     listed: Array  # (2,): so many of the columns have lists at this node, but for those that are counted; rows in all
     counted: Array  # (columns,) bool: of at most FEW categories
+    tallied: Array  # (TALLIED,) columns that were counted last
+    tally: Array  # (TALLIED, FEW + 1, statistics) of each of their codes; one more: else they meet in the cache
     spare: Array  # (BLOCK,)
     valid: Array  # (BLOCK,) which side a row goes to
     order: Array  # (columns, rows) words of a table of at most BLOCK rows, by column, for all trees; otherwise none
@@ -58,6 +61,8 @@ class Small(NamedTuple):
 def new_small(table: Table, target: Target, weight: Array, listed: bool) -> Small:
     m, n = table.codes.shape
     ordered = (m, n) if listed and n <= BLOCK else (0, 0)
+    counted = table.is_category & (table.first_code[:, BINS] <= FEW)
+    tallied = int(np.clip(counted.sum(), 1, HISTOGRAM_COLUMNS))
     return Small(
         row=np.empty(BLOCK, dtype=ROW),
         weight=np.empty(BLOCK, dtype=weight.dtype),
@@ -65,7 +70,9 @@ def new_small(table: Table, target: Target, weight: Array, listed: bool) -> Smal
         unordered=np.empty(BLOCK, dtype=np.uint32),
         lists=np.empty((m if listed else 1, BLOCK), dtype=np.uint32),
         listed=np.zeros(2, dtype=np.int64),
-        counted=frozen(table.is_category & (table.first_code[:, BINS] <= FEW)),
+        counted=frozen(counted),
+        tallied=np.empty(tallied, dtype=np.int64),
+        tally=np.empty((tallied, FEW + 1, max(target.n_classes, 2)), dtype=np.int64),
         spare=np.empty(BLOCK, dtype=np.uint32),
         valid=np.empty(BLOCK, dtype=np.bool_),
         order=np.empty(ordered, dtype=np.uint16),
@@ -80,6 +87,7 @@ def search_small(node: Any, table: Any, search: Any, small: Any, rules: Any, lis
     count = inspect(node, table, search, rules)
     best = no_condition(node, rules, search.f)
     columns, everything = search.columns, search.columns.size
+    slot = small.tallied.size - 1
     for i in range(count):
         j = search.inspected[i]
         if best.score >= PERFECT and rules.criterion == ENTROPY:
@@ -100,7 +108,12 @@ def search_small(node: Any, table: Any, search: Any, small: Any, rules: Any, lis
                         sort_column(table.codes[c], table.first_code[c, BINS], search, small, small.lists[c], lo, hi)
                 small.listed[0] = k + 1
         if small.counted[j]:
-            k = count_categories(node.shift, table, search, small, rules.criterion == SQUARED_ERROR, j, lo, hi)
+            slot += 1
+            if slot == small.tallied.size:
+                n = next_counted(search.inspected, i, count, small.counted, small.tallied)
+                count_categories(node.shift, table, small, rules.criterion == SQUARED_ERROR, n, lo, hi)
+                slot = 0
+            k = take_tally(small.tally[slot], table.first_code[j, BINS], search)
             if k > 1 or not is_empty(search.corner, search.corner.size):
                 best = search_sets(node, search, rules, j, k, best.score, best)
             continue
@@ -258,33 +271,44 @@ def search_list(
     return best
 
 
+@jit
+def next_counted(inspected: Any, first: Any, count: Any, counted: Any, out: Any) -> Any:
+    """The next columns that are counted, as many as there is room for; returns how many."""
+    n = 0
+    for i in range(first, count):
+        if counted[inspected[i]] and n < out.size:
+            out[n] = inspected[i]
+            n += 1
+    return n
+
+
 @inlined
-def count_categories(shift: Any, table: Any, search: Any, small: Any, regression: Any, j: Any, lo: Any, hi: Any) -> Any:
-    """``collect_categories`` of a column of at most FEW codes, by its row-wise table: in any order of the rows."""
-    return count_codes(
+def count_categories(shift: Any, table: Any, small: Any, regression: Any, n: Any, lo: Any, hi: Any) -> None:
+    """``small.tally`` of the first ``small.tallied``."""
+    row, unordered, y, weight = small.row, small.unordered, small.y, small.weight
+    tally(
         table.coarse,
-        j,
-        table.first_code[j, BINS],
-        small.row,
-        small.unordered,
+        small.tallied,
+        n,
+        table.first_code,
+        row,
+        unordered,
         lo,
         hi,
-        small.y,
-        small.weight,
+        y,
+        weight,
         shift,
         regression,
-        search.fine,
-        search.held,
-        search.categories,
-        search.corner,
+        small.tally,
     )
 
 
 @jit
-def count_codes(
+def tally(
     coarse: Any,
-    j: Any,
-    n_codes: Any,
+    columns: Any,
+    n: Any,
+    first_code: Any,
     row: Any,
     unordered: Any,
     lo: Any,
@@ -293,27 +317,39 @@ def count_codes(
     weight: Any,
     shift: Any,
     regression: Any,
-    by_code: Any,
-    held: Any,
-    categories: Any,
-    gone: Any,
-) -> Any:
-    seen, one, size, k = np.uint64(0), np.uint64(1), gone.size, np.int64(0)
-    for b in range(n_codes):
-        for c in range(size):
-            by_code[b, c] = 0
+    out: Any,
+) -> None:
+    """Statistics of each code of some columns. Row by row: additions to one column would wait for each other."""
+    for slot in range(n):
+        out[slot, : first_code[columns[slot], BINS]] = 0
     for i in range(lo, hi):
         local = unordered[i]
-        code = np.uint64(coarse[row[local], j])
-        seen |= one << code
-        add(by_code[code], y[local], weight[local], shift, regression)
-    for c in range(size):
-        gone[c] = by_code[0, c]
+        r, w = row[local], weight[local]
+        if regression:
+            moment = w * (np.int64(y[local]) - shift)
+            for slot in range(n):
+                held = out[slot, coarse[r, columns[slot]]]
+                held[0] += w
+                held[1] += moment
+        else:
+            c = y[local]
+            for slot in range(n):
+                out[slot, coarse[r, columns[slot]], c] += w
+
+
+@jit
+def take_tally(counts: Any, n_codes: Any, search: Any) -> Any:
+    """Statistics of categories that occur in ``held``, of missing rows in ``corner``; returns how many categories."""
+    held, categories, gone, k = search.held, search.categories, search.corner, np.int64(0)
+    for c in range(gone.size):
+        gone[c] = counts[0, c]
     for b in range(1, n_codes):  # no branch: whether a small node has a category cannot be predicted
         categories[k] = b
-        for c in range(size):
-            held[k, c] = by_code[b, c]
-        k += np.int64((seen >> np.uint64(b)) & one)
+        some = False
+        for c in range(gone.size):
+            held[k, c] = counts[b, c]
+            some |= counts[b, c] != 0
+        k += some
     return k
 
 
