@@ -16,7 +16,7 @@ from helpers import (
     target_of,
 )
 from lazyforest import reference
-from lazyforest.engine import lanes
+from lazyforest.engine import lane_histograms, lanes
 from lazyforest.engine.exploration import explore_recording, explore_silently, new_room, new_task
 from lazyforest.engine.layout import BINS, BLOCK, CODES, HISTOGRAM_COLUMNS
 from lazyforest.engine.record import LEFT, NONE, RIGHT, ROWS
@@ -117,7 +117,9 @@ def test_bootstraps_side_by_side(code_dtype, monkeypatch):
     went_down = 0
     for seed in range(120 if COMPILED else 3):
         rng = np.random.default_rng(seed)
-        shape = int(rng.integers(300, 1500 if COMPILED else 400)), int(rng.integers(1, 5)), 1
+        monkeypatch.setattr(lane_histograms, "ROWS_PER_CELL", 1 + 63 * (seed % 2))  # joined, or few of them
+        monkeypatch.setattr(lanes, "HISTOGRAM_COLUMNS", 2 + seed % 3)  # looked at together
+        shape = int(rng.integers(300, 1500 if COMPILED else 400)), int(rng.integers(1, 7)), 1
         T, S = random_table(rng, shape, [2, 40, 300, 5000], False, ["ones", "whole"])
         if np.nanmax(T.X, axis=0, initial=0)[T.categorical].max(initial=0) >= BINS:
             continue  # sets of that many categories go tree by tree

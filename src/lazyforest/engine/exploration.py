@@ -14,6 +14,7 @@ import numpy as np
 from lazyforest.engine.bins import search_large
 from lazyforest.engine.bootstrap import CHILD, draw_counts, mix, root_key
 from lazyforest.engine.counts import x_log2_x_table
+from lazyforest.engine.lane_histograms import join_codes
 from lazyforest.engine.lanes import Lanes, draw_lanes, leave_lane, new_lanes, next_lane
 from lazyforest.engine.layout import (
     BATCHED,
@@ -452,6 +453,7 @@ def explore_trees(
     side_by_side = lanes.state.size > 0
     if side_by_side:
         bag.queries[0], bag.least[0] = 0, 0.0
+        join_codes(table.coarse, search.columns, table.first_code, lanes.ends, lanes.joined)
         draw_lanes(target, rules, search.f, first, last, lanes)
     for turn in range((last - first) * groups):
         tree, group = first + turn // groups, turn % groups

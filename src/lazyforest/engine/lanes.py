@@ -16,6 +16,7 @@ import numpy as np
 
 from lazyforest.engine.bins import fill_fine, open_column, search_categories, search_cuts
 from lazyforest.engine.bootstrap import BAG, CHILD, count_of, draw_word, mix, root_key
+from lazyforest.engine.lane_histograms import accumulate, fill_lanes, join_columns, sum_lanes
 from lazyforest.engine.layout import (
     BINS,
     BLOCK,
@@ -41,7 +42,7 @@ from lazyforest.engine.layout import (
 from lazyforest.engine.nodes import Best, Node
 from lazyforest.engine.partition import is_valid_code, is_valid_value, settle
 from lazyforest.engine.two import SLACK, WIDTH, score_two
-from lazyforest.engine.vectors import VECTOR, add_vector, aligned, mask_vector
+from lazyforest.engine.vectors import VECTOR, aligned, mask_vector
 
 LANES = 128  # at most, and a multiple of VECTOR
 LEAST_ROWS = 1024  # of a table that is worth it
@@ -70,6 +71,8 @@ class Lanes(NamedTuple):
     keys: Array  # (lanes,) as in a frame
     total: Array  # (2, lanes)
     histogram: Array  # (columns, BINS + 1, 2, lanes): of numbers, sums over the bins 1 to b; the last stays empty
+    ends: Array  # (groups,) of columns that are filled together
+    joined: Array  # (rows of the table, groups) the cell of each
     missing: Array  # (columns, 2, lanes)
     variants: Array  # (columns,) two where missing values may go to either side
     reach: Array  # (lanes,) a score known to be had
@@ -118,6 +121,7 @@ def new_lanes(table: Table, target: Target, rules: Rules, n_queries: int, column
         n, m, trees = 0, 0, 0
     lanes = -(-trees // VECTOR) * VECTOR
     slots = min(m, HISTOGRAM_COLUMNS)
+    ends = join_columns(table.first_code[columns, BINS], n, slots) if trees else []
     count = np.dtype(np.uint16 if table.codes.dtype == np.uint16 else np.uint32)
     return Lanes(
         weight=aligned((n, lanes), np.uint8),
@@ -132,6 +136,8 @@ def new_lanes(table: Table, target: Target, rules: Rules, n_queries: int, column
         keys=np.zeros(lanes, dtype=np.uint64),
         total=np.zeros((2, lanes), dtype=np.int64),
         histogram=aligned((slots, BINS + 1, 2, lanes), count),  # one more: else columns meet in the cache
+        ends=np.array(ends, dtype=np.int64),
+        joined=np.empty((n, len(ends)), dtype=np.uint8),
         missing=np.empty((slots, 2, lanes), dtype=count),
         variants=np.empty(slots, dtype=np.int64),
         reach=np.empty(lanes),
@@ -203,49 +209,6 @@ def compact(weight: Any, rows: Any, place: Any, counter: Any, held: Any) -> None
         for lane in range(held.size):
             held[lane] += counter[lane]
     place[ROWS] = kept
-
-
-@jit
-def fill_lanes(
-    weight: Any, rows: Any, n: Any, coarse: Any, y: Any, columns: Any, first_code: Any, histogram: Any
-) -> None:
-    """Add the rows to a bin of every column, in all lanes."""
-    for slot in range(columns.size):
-        histogram[slot, : min(first_code[columns[slot], BINS], BINS)] = 0
-    lanes, sums, weights = weight.shape[1], histogram.reshape(-1), weight.reshape(-1)
-    for i in range(n):
-        r = rows[i]
-        for slot in range(columns.size):
-            b, c = np.int64(coarse[r, columns[slot]]), np.int64(y[r])
-            at = ((slot * histogram.shape[1] + b) * 2 + c) * lanes
-            for lane in range(0, lanes, VECTOR):
-                add_vector(sums, at + lane, weights, i * lanes + lane)
-
-
-@jit
-def sum_lanes(histogram: Any, total: Any) -> None:
-    """The classes' weights in each lane, from any column's histogram."""
-    total[:] = 0
-    for b in range(histogram.shape[0]):
-        for c in range(2):
-            here, sums = histogram[b, c], total[c]
-            for lane in range(sums.size):
-                sums[lane] += here[lane]
-
-
-@jit
-def accumulate(histogram: Any, missing: Any) -> Any:
-    """A column's histogram becomes sums over the bins 1 to b, missing rows apart; returns whether there are any."""
-    any_missing = False
-    for c in range(2):
-        for lane in range(missing.shape[1]):
-            missing[c, lane] = histogram[0, c, lane]
-            any_missing |= missing[c, lane] > 0
-            histogram[0, c, lane] = 0
-    sums, step = histogram.reshape(-1), histogram.shape[1] * histogram.shape[2]
-    for at in range(2 * step, histogram.shape[0] * step, VECTOR):
-        add_vector(sums, at, sums, at - step)
-    return any_missing
 
 
 @jit
@@ -410,10 +373,22 @@ def choose_in_lanes(table: Any, target: Any, rules: Any, search: Any, bag: Any, 
     """The best condition of every walking lane, in ``lanes.best``."""
     n, m, f, reach, total = lanes.place[ROWS], search.columns.size, search.f, lanes.reach, lanes.total
     slots, is_category, may_win = lanes.histogram.shape[0], table.is_category, lanes.may_win
-    lanes.place[SORTED] = -1
+    lanes.place[SORTED], group = -1, np.int64(0)
     for start in range(0, m, slots):
         columns = search.columns[start : min(m, start + slots)]
-        fill_lanes(lanes.weight, lanes.rows, n, table.coarse, target.y, columns, table.first_code, lanes.histogram)
+        group = fill_lanes(
+            lanes.weight,
+            lanes.rows,
+            n,
+            lanes.joined,
+            target.y,
+            columns,
+            table.first_code,
+            lanes.ends,
+            group,
+            start,
+            lanes.histogram,
+        )
         if start == 0:
             begin_search(lanes, lanes.histogram[0, : min(table.first_code[columns[0], BINS], BINS)], rules, f)
         # edges of groups of numbers, sets, cuts of numbers: these last, for a set that ties with a higher column
