@@ -21,6 +21,7 @@ HOW = """\
     pip install -e '.[bench]'
     python -m benchmarks.peers --quick     # within five minutes, into build/benchmarks
     python -m benchmarks.peers             # hours: every data set, one thread and then two
+    python -m benchmarks.peers --only synthetic-1000000x20 --budget 900 --add   # cells anew, the others stay
     python -m benchmarks.growth            # time and memory against rows, columns, queries, trees
 
 `--only`, `--work`, `--systems` and `--threads` choose cells, `--data` or `LAZYFOREST_DATA` says where the files of the
@@ -81,11 +82,12 @@ def peers_part(run: dict[str, Any], folder: str) -> str:
 
 def remark(run: dict[str, Any]) -> str:
     settings = run["settings"]
-    quick = " Quick mode." if settings["quick"] else ""
+    quick = " Quick mode: 10-fold once." if settings["quick"] else ""
+    before = settings.get("added_to")
+    added = f" Added to a run with best of {before['repeat']}, {before['budget']:g} s per cell." if before else ""
     sample = f" A sample of {settings['sample']} rows of each data set." if settings["sample"] else ""
-    return (
-        f" {settings['trees']} trees, best of {settings['repeat']}, {settings['budget']:g} s per cell.{quick}{sample}"
-    )
+    calls = f"{settings['trees']} trees, best of {settings['repeat']}, {settings['budget']:g} s per cell."
+    return f" {calls}{quick}{sample}{added}"
 
 
 def systems_table(run: dict[str, Any]) -> str:

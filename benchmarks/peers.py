@@ -3,6 +3,7 @@
 python -m benchmarks.peers --quick       # within five minutes, into build/benchmarks
 python -m benchmarks.peers               # everything, into docs/benchmarks
 python -m benchmarks.peers --only gamma --systems lazyforest-batched sklearn
+python -m benchmarks.peers --only synthetic-1000000x20 --budget 900 --add    # to the last run, with more patience
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ from benchmarks.systems import SYSTEMS, is_ours
 from benchmarks.work import DATA, ONE_ROW, TEN_FOLD, WORK
 
 QUICK_DATA, QUICK_WORK, QUICK_SECONDS = ("breast", "adult", "gamma"), (ONE_ROW, TEN_FOLD), 285.0
+CALLS = 3  # per cell
 FOLD_WORK = 9  # ten fits on nine tenths of the rows, against one fit
 Cell = dict[str, Any]
 
@@ -38,6 +40,7 @@ def parse(arguments: Sequence[str] | None = None) -> argparse.Namespace:
     parser.add_argument("--repeat", type=int, help="calls per cell, of which the best counts (3; quick 10-fold: 1)")
     parser.add_argument("--budget", type=float, help="seconds per cell (300; quick: 30)")
     parser.add_argument("--sample", type=int, metavar="ROWS", help="use that many rows of each data set")
+    parser.add_argument("--add", action="store_true", help="keep the other cells of the run that --out holds")
     parser.add_argument("--out", type=Path, help="folder for JSON and plot (docs/benchmarks; quick: build/benchmarks)")
     asked = parser.parse_args(arguments)
     return fill_in(asked)
@@ -66,7 +69,7 @@ def list_specs(asked: argparse.Namespace) -> Iterator[Spec]:
                             work,
                             threads,
                             asked.trees,
-                            asked.repeat or (1 if asked.quick and work == TEN_FOLD else 3),
+                            asked.repeat or (1 if asked.quick and work == TEN_FOLD else CALLS),
                             asked.budget,
                             asked.data,
                             asked.sample,
@@ -75,7 +78,7 @@ def list_specs(asked: argparse.Namespace) -> Iterator[Spec]:
 
 def run_cell(spec: Spec, cells: list[Cell], remaining: float) -> Cell:
     """A measured cell, or one marked over budget: by an earlier cell that was less work, or by the end of the run."""
-    name = {"system": spec.system, "data": spec.data, "work": spec.work, "threads": spec.threads}
+    name = name_of(dataclasses.asdict(spec))
     if remaining < 5:
         return {**name, "status": OVER, "estimate": None, "why": "the whole run was over its time"}
     for cell in cells:
@@ -110,15 +113,27 @@ def measure_compiling(asked: argparse.Namespace) -> dict[str, float]:
     return {system: result["first_call"]["wall"] for system, result in firsts.items() if result["status"] == OK}
 
 
+def name_of(cell: Cell) -> Cell:
+    return {field: cell[field] for field in ("system", "data", "work", "threads")}
+
+
+def keep_others(run: dict[str, Any], specs: Sequence[Spec], out: Path) -> None:
+    """The cells of the last run that are not measured again."""
+    last = json.loads((out / "peers.json").read_text())
+    again = [name_of(dataclasses.asdict(spec)) for spec in specs]
+    run["cells"] = [cell for cell in last["cells"] if name_of(cell) not in again]
+    run["settings"]["added_to"], run["compile_seconds"] = last["settings"], last["compile_seconds"]
+
+
 def describe_run(asked: argparse.Namespace) -> dict[str, Any]:
-    settings = {"quick": asked.quick, "trees": asked.trees, "repeat": asked.repeat, "budget": asked.budget}
+    settings = {"quick": asked.quick, "trees": asked.trees, "repeat": asked.repeat or CALLS, "budget": asked.budget}
     return {
         "kind": "peers",
         "date": machine.today(),
         "machine": machine.describe_machine(),
         "versions": machine.list_versions(),
         "settings": settings | {"sample": asked.sample, "threads": asked.threads},
-        "compile_seconds": {} if asked.quick else measure_compiling(asked),
+        "compile_seconds": {} if asked.quick or asked.add else measure_compiling(asked),
         "cells": [],
     }
 
@@ -131,8 +146,10 @@ def write(run: dict[str, Any], out: Path) -> None:
 def main(arguments: Sequence[str] | None = None) -> None:
     asked = parse(arguments)
     started = time.monotonic()
-    run = describe_run(asked)
-    for spec in list_specs(asked):
+    run, specs = describe_run(asked), list(list_specs(asked))
+    if asked.add:
+        keep_others(run, specs, asked.out)
+    for spec in specs:
         remaining = QUICK_SECONDS - (time.monotonic() - started) if asked.quick else float("inf")
         cell = run_cell(spec, run["cells"], remaining)
         check_equal(cell, run["cells"])

@@ -15,6 +15,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from helpers import LISTINGS
 from lazyforest import LazyForestClassifier, LazyForestRegressor, bootstrap_counts, reference
+from lazyforest.validation import find_classes
 
 ALGORITHMS = ("batched", "lazy", "eager")
 WEIGHTS_ARE_COPIES = (
@@ -243,3 +244,24 @@ def test_fixed_point(iris, fixed_point):
     assert fixed_point is None or fitted.frame_ == (*fixed_point, 0.0)
     expected = forest(fixed_point=(10, 0), voting="soft").fit(X, y, sample_weight=weight)
     assert (fitted.explore(X).votes == expected.explore(X).votes).all()
+
+
+def test_classes_of_any_kind():
+    """Told apart as NumPy does, also where float64 does not; in their own type."""
+    rng = np.random.default_rng(0)
+    many = rng.integers(0, 300, 500)
+    for y in (
+        many,
+        many.astype(np.uint8),
+        many % 2 == 0,
+        many - 9.0,
+        many.astype(np.float32),
+        many + 2**62,
+        many.astype(np.uint64) + np.uint64(2**63),
+        many.astype(str),
+    ):
+        classes, codes = find_classes(y)
+        expected, indices = np.unique(y, return_inverse=True)
+        assert classes.dtype == expected.dtype
+        assert classes.tolist() == expected.tolist()
+        assert codes.tolist() == indices.tolist()
