@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from lazyforest.engine.bins import fill_fine, open_column, search_categories, search_cuts
+from lazyforest.engine.bins import open_column, search_categories, search_cuts
 from lazyforest.engine.bootstrap import BAG, CHILD, count_of, draw_word, mix, root_key
 from lazyforest.engine.lane_histograms import accumulate, fill_lanes, join_columns, sum_lanes
 from lazyforest.engine.layout import (
@@ -41,6 +41,7 @@ from lazyforest.engine.layout import (
 )
 from lazyforest.engine.nodes import Best, Node
 from lazyforest.engine.partition import is_valid_code, is_valid_value, settle
+from lazyforest.engine.sorting import sort_words
 from lazyforest.engine.two import SLACK, WIDTH, score_two
 from lazyforest.engine.vectors import VECTOR, aligned, mask_vector
 
@@ -54,6 +55,7 @@ WALKING, DONE, GONE = 0, 1, 2
 FULL_BYTE = 255
 EVERYTHING = np.uint8(FULL_BYTE)  # in ``keep``: a mask
 ROWS, SORTED = range(2)
+NEW = 2
 
 
 class Lanes(NamedTuple):
@@ -83,8 +85,11 @@ class Lanes(NamedTuple):
     best: Array  # (lanes, 6) the rest of it
     left: Array  # (lanes, 2)
     members: Array  # (lanes, BINS)
-    order: Array  # (rows,) positions in ``rows``, by the bins of a column
+    order: Array  # (rows,) positions in ``rows``, by the bins of a column; by codes in those bins that were opened
     starts: Array  # (BINS + 1,) where each bin starts in ``order``
+    entries: Array  # (BINS,) how many codes there are in a bin that was opened, or -1
+    code: Array  # (rows,) along ``order``, of bins that were opened
+    kind: Array  # (rows,) likewise: the class, NEW + class for the first row of a code
     keep: Array  # (BINS, lanes) a mask: does the lane keep rows in this bin?
     border: Array  # (BINS,) does a lane's cut lie within the bin? Then its rows are told apart by their codes
     lowest: Array  # (lanes,) the lowest code of a number that the lane keeps, and how many
@@ -93,10 +98,10 @@ class Lanes(NamedTuple):
 
 
 def count_lanes(table: Table, target: Target, rules: Rules, n_queries: int, n_columns: int) -> int:
-    """How many trees may go side by side: 1 where that does not apply, otherwise as many as a third of the table, or
+    """How many trees may go side by side: 1 where that does not apply, otherwise as many as half of the table, or
     ROOM, has bytes for.
     """
-    n, m = table.coarse.shape
+    n = table.coarse.shape[0]
     wide_sets = bool(np.any(table.is_category & (table.first_code[:, BINS] > BINS)))
     applies = (
         n_queries == 1
@@ -110,7 +115,8 @@ def count_lanes(table: Table, target: Target, rules: Rules, n_queries: int, n_co
         and int(target.weight.max(initial=0)) <= HEAVIEST
         and not wide_sets
     )
-    room = max(ROOM // n, m * (1 + table.codes.itemsize) // 3)
+    held = sum(part.nbytes for part in (table.codes, table.coarse, table.values))
+    room = max(ROOM, held // 2) // n
     return int(np.clip(room // VECTOR * VECTOR, VECTOR, LANES)) if applies else 1
 
 
@@ -150,6 +156,9 @@ def new_lanes(table: Table, target: Target, rules: Rules, n_queries: int, column
         members=np.empty((lanes, BINS), dtype=np.uint8),
         order=np.empty(n, dtype=ROW),
         starts=np.empty(BINS + 1, dtype=np.int64),
+        entries=np.empty(BINS, dtype=np.int64),
+        code=np.empty(n, dtype=np.uint32),
+        kind=np.empty(n, dtype=np.uint8),
         keep=aligned((BINS, lanes), np.uint8),
         border=np.empty(BINS, dtype=np.bool_),
         lowest=np.empty(lanes, dtype=np.uint32),
@@ -290,17 +299,79 @@ def sort_by_bin(rows: Any, n: Any, coarse: Any, j: Any, order: Any, starts: Any)
 
 
 @jit
-def take_opened(lanes: Any, lane: Any, opened: Any, rows: Any, weight: Any) -> Any:
-    """The lane's rows in the opened bins, with what they weigh; returns how many."""
-    n, order, starts = 0, lanes.order, lanes.starts
+def fill_opened(
+    order: Any,
+    starts: Any,
+    entries: Any,
+    code: Any,
+    kind: Any,
+    rows: Any,
+    weight: Any,
+    lane: Any,
+    codes: Any,
+    y: Any,
+    opened: Any,
+    fine_starts: Any,
+    fine_stops: Any,
+    fine: Any,
+    fine_codes: Any,
+    words: Any,
+    spare: Any,
+    places: Any,
+    most: Any,
+) -> None:
+    """As ``fill_fine`` for a lane: what it holds of each code in the opened bins, also where that is nothing."""
+    used = np.int64(0)
     for b in range(1, BINS):
         if opened[b]:
-            for k in range(starts[b], starts[b + 1]):
-                i = order[k]
-                w, r = lanes.weight[i, lane], lanes.rows[i]
-                rows[n], weight[r] = r, w
-                n += w > 0
-    return n
+            lo, hi = starts[b], starts[b + 1]
+            if entries[b] < 0:
+                entries[b] = sort_bin(
+                    order[lo:hi], code[lo:hi], kind[lo:hi], rows, codes, y, words, spare, places, most
+                )
+            fine_starts[b], fine_stops[b] = used, used + entries[b]
+            add_bin(order, code, kind, lo, hi, weight, lane, used, fine, fine_codes)
+            used = fine_stops[b]
+
+
+@jit
+def sort_bin(
+    order: Any,
+    codes_out: Any,
+    kind: Any,
+    rows: Any,
+    codes: Any,
+    y: Any,
+    words: Any,
+    spare: Any,
+    places: Any,
+    most: Any,
+) -> Any:
+    """The positions of a bin's rows by codes, once for all lanes, with codes and classes; returns how many codes."""
+    for k in range(order.size):
+        words[k] = (np.uint64(codes[rows[order[k]]]) << np.uint64(32)) | np.uint64(order[k])
+    sort_words(words, spare, places, order.size, np.uint64(32), most)
+    last, entries = np.uint64(0), np.int64(0)
+    for k in range(order.size):
+        code, i = words[k] >> np.uint64(32), words[k] & np.uint64(0xFFFFFFFF)
+        order[k], codes_out[k] = i, code
+        kind[k] = np.uint64(code != last) * np.uint64(NEW) + np.uint64(y[rows[i]])
+        entries += code != last
+        last = code
+    return entries
+
+
+@jit
+def add_bin(
+    order: Any, codes: Any, kinds: Any, lo: Any, hi: Any, weight: Any, lane: Any, used: Any, fine: Any, fine_codes: Any
+) -> None:
+    at = used - 1
+    for k in range(lo, hi):
+        kind = np.int64(kinds[k])
+        if kind >= NEW:
+            at += 1
+            fine_codes[at], fine[at, 0], fine[at, 1] = codes[k], 0, 0
+        fine[at, kind % NEW] += weight[order[k], lane]
 
 
 @jit
@@ -360,9 +431,28 @@ def search_lane(
             if lanes.place[SORTED] != j:
                 sort_by_bin(lanes.rows, lanes.place[ROWS], table.coarse, j, lanes.order, lanes.starts)
                 lanes.place[SORTED] = j
-            n = take_opened(lanes, lane, search.opened, bag.rows, search.weight)
-            node = Node(node.rows, node.lo, n, total, node.weight, node.shift, node.least, True, node.key)
-            fill_fine(node, table, target, search, rules, j, n_opened)
+                lanes.entries[:] = -1
+            fill_opened(
+                lanes.order,
+                lanes.starts,
+                lanes.entries,
+                lanes.code,
+                lanes.kind,
+                lanes.rows,
+                lanes.weight,
+                lane,
+                table.codes[j],
+                target.y,
+                search.opened,
+                search.starts,
+                search.stops,
+                search.fine,
+                search.fine_codes,
+                search.words,
+                search.spare,
+                search.places,
+                n_codes,
+            )
         best = search_cuts(node, table, search, rules, j, none, best)
     if best.score != score or best.column != column or best.cut != cut:
         remember(lanes, lane, best, search)
