@@ -83,8 +83,11 @@ def peers_part(run: dict[str, Any], folder: str) -> str:
 def remark(run: dict[str, Any]) -> str:
     settings = run["settings"]
     quick = " Quick mode: 10-fold once." if settings["quick"] else ""
-    before = settings.get("added_to")
-    added = f" Added to a run with best of {before['repeat']}, {before['budget']:g} s per cell." if before else ""
+    before, earlier = settings.get("added_to"), []
+    while before:
+        earlier.append(f"best of {before['repeat']}, {before['budget']:g} s per cell")
+        before = before.get("added_to")
+    added = f" Added to earlier runs: {'; '.join(earlier)}." if earlier else ""
     sample = f" A sample of {settings['sample']} rows of each data set." if settings["sample"] else ""
     calls = f"{settings['trees']} trees, best of {settings['repeat']}, {settings['budget']:g} s per cell."
     return f" {calls}{quick}{sample}{added}"
