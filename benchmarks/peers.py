@@ -42,8 +42,10 @@ def parse(arguments: Sequence[str] | None = None) -> argparse.Namespace:
     parser.add_argument("--sample", type=int, metavar="ROWS", help="use that many rows of each data set")
     parser.add_argument("--add", action="store_true", help="keep the other cells of the run that --out holds")
     parser.add_argument("--out", type=Path, help="folder for JSON and plot (docs/benchmarks; quick: build/benchmarks)")
-    asked = parser.parse_args(arguments)
-    return fill_in(asked)
+    asked = fill_in(parser.parse_args(arguments))
+    if asked.add and not (asked.out / "peers.json").exists():
+        parser.error(f"--add: there is no run in {asked.out} yet. Leave it out, or name another folder with --out.")
+    return asked
 
 
 def fill_in(asked: argparse.Namespace) -> argparse.Namespace:

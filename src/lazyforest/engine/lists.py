@@ -34,7 +34,7 @@ from lazyforest.engine.sets import search_sets
 from lazyforest.engine.sorting import sort_words
 from lazyforest.engine.two import SLACK, score_two
 
-FEW = 64  # categories that are counted, a bit of a word for each
+FEW = 64  # codes of a column whose categories are counted
 HALF, LOW_HALF = 8, 0xFF  # of a word of a small table: a code, a row
 LONG, STRETCH = 48, 12  # in a list longer than that, the cuts of so many rows are bounded together
 
@@ -49,8 +49,8 @@ class Small(NamedTuple):
     lists: Array  # (columns, BLOCK) words, ascending, parted likewise; or a single one
     listed: Array  # (2,): so many of the columns have lists at this node, but for those that are counted; rows in all
     counted: Array  # (columns,) bool: of at most FEW categories
-    tallied: Array  # (TALLIED,) columns that were counted last
-    tally: Array  # (TALLIED, FEW + 1, statistics) of each of their codes; one more: else they meet in the cache
+    tallied: Array  # (up to HISTOGRAM_COLUMNS,) columns that were counted last
+    tally: Array  # (the same, FEW + 1, statistics) of each of their codes; one more: else they meet in the cache
     spare: Array  # (BLOCK,)
     valid: Array  # (BLOCK,) which side a row goes to
     order: Array  # (columns, rows) words of a table of at most BLOCK rows, by column, for all trees; otherwise none
