@@ -1,4 +1,8 @@
-"""Opened bins of a column, for all lanes: their rows are sorted by codes once, and added up lane by lane."""
+"""Opened bins of a column, for all lanes: their rows are sorted by codes once, and added up lane by lane.
+
+In a large table a bin has many rows. It is cut into parts, whose sums in all lanes are found at once; a lane looks at
+single codes only in parts that may hold its best cut, by the bound that opens bins.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +12,10 @@ import numpy as np
 
 from lazyforest.engine.layout import BINS, jit
 from lazyforest.engine.sorting import sort_words
+from lazyforest.engine.two import SLACK, score_two
+from lazyforest.engine.vectors import VECTOR, add_vector
 
+PARTS = 16  # of an opened bin's rows
 NEW = 2  # beside the class of a row: the first of its code
 
 
@@ -33,39 +40,31 @@ def sort_by_bin(rows: Any, n: Any, coarse: Any, j: Any, order: Any, starts: Any)
 
 
 @jit
-def fill_opened(
+def sort_opened(
+    opened: Any,
     order: Any,
     starts: Any,
     entries: Any,
     code: Any,
     kind: Any,
     rows: Any,
-    weight: Any,
-    lane: Any,
     codes: Any,
     y: Any,
-    opened: Any,
-    fine_starts: Any,
-    fine_stops: Any,
-    fine: Any,
-    fine_codes: Any,
     words: Any,
     spare: Any,
     places: Any,
     most: Any,
+    weight: Any,
+    parts: Any,
+    ends: Any,
 ) -> None:
-    """As ``fill_fine`` for a lane: what it holds of each code in the opened bins, also where that is nothing."""
-    used = np.int64(0)
+    """Those opened bins that no lane has opened before: their rows by codes, and what each lane holds of their parts."""
     for b in range(1, BINS):
-        if opened[b]:
+        if opened[b] and entries[b] < 0:
             lo, hi = starts[b], starts[b + 1]
-            if entries[b] < 0:
-                entries[b] = sort_bin(
-                    order[lo:hi], code[lo:hi], kind[lo:hi], rows, codes, y, words, spare, places, most
-                )
-            fine_starts[b], fine_stops[b] = used, used + entries[b]
-            add_bin(order, code, kind, lo, hi, weight, lane, used, fine, fine_codes)
-            used = fine_stops[b]
+            entries[b] = sort_bin(order[lo:hi], code[lo:hi], kind[lo:hi], rows, codes, y, words, spare, places, most)
+            if parts.shape[0] > 0:
+                part_bin(order, kind, lo, hi, weight, parts[b], ends[b])
 
 
 @jit
@@ -96,9 +95,119 @@ def sort_bin(
 
 
 @jit
-def add_bin(
-    order: Any, codes: Any, kinds: Any, lo: Any, hi: Any, weight: Any, lane: Any, used: Any, fine: Any, fine_codes: Any
+def part_bin(order: Any, kind: Any, lo: Any, hi: Any, weight: Any, sums: Any, ends: Any) -> None:
+    """PARTS of about equally many rows, codes as a whole: where each ends, and what all lanes hold up to there."""
+    n, held, weights = weight.shape[1], sums.reshape(-1), weight.reshape(-1)
+    width, at = 2 * n, np.int64(0)
+    sums[0] = 0
+    ends[0] = lo
+    for part in range(PARTS):
+        for k in range(width):
+            held[at + width + k] = held[at + k]
+        at += width
+        k, end = ends[part], lo + (part + 1) * (hi - lo) // PARTS
+        while k < hi and (k < end or kind[k] < NEW):
+            here, there = at + np.int64(kind[k]) % NEW * n, np.int64(order[k]) * n
+            for lane in range(0, n, VECTOR):
+                add_vector(held, here + lane, weights, there + lane)
+            k += 1
+        ends[part + 1] = k
+
+
+@jit
+def raise_by_parts(
+    opened: Any, sums: Any, parts: Any, lane: Any, more_a: Any, more_b: Any, total_a: Any, total_b: Any, f: Any, reach: Any
+) -> Any:
+    """The highest score of the cuts between parts, or ``reach``."""
+    for b in range(1, BINS):
+        if opened[b]:
+            a, b_ = more_a + np.uint64(sums[b - 1, 0]), more_b + np.uint64(sums[b - 1, 1])
+            for part in range(1, PARTS):
+                one, two = a + np.uint64(parts[b, part, 0, lane]), b_ + np.uint64(parts[b, part, 1, lane])
+                reach = max(reach, score_two(one, two, total_a, total_b, f))
+    return reach
+
+
+@jit
+def open_parts(
+    parts: Any, lane: Any, a: Any, b: Any, total_a: Any, total_b: Any, f: Any, least: Any
+) -> Any:
+    """Those, a bit each, that may hold a cut as good as ``least``; ``a`` and ``b`` lie before the bin."""
+    found = np.int64(0)
+    before_a, before_b, start = a, b, score_two(a, b, total_a, total_b, f)
+    for part in range(PARTS):
+        c, d = a + np.uint64(parts[part + 1, 0, lane]), b + np.uint64(parts[part + 1, 1, lane])
+        stop = score_two(c, d, total_a, total_b, f)
+        highest = max(start, stop, score_two(before_a, d, total_a, total_b, f))
+        highest = max(highest, score_two(c, before_b, total_a, total_b, f))
+        found |= np.int64(highest >= least) << part
+        before_a, before_b, start = c, d, stop
+    return found
+
+
+@jit
+def add_bins(
+    opened: Any,
+    sums: Any,
+    missing: Any,
+    variants: Any,
+    total: Any,
+    f: Any,
+    reach: Any,
+    order: Any,
+    starts: Any,
+    code: Any,
+    kind: Any,
+    parts: Any,
+    ends: Any,
+    weight: Any,
+    lane: Any,
+    fine_starts: Any,
+    fine_stops: Any,
+    fine: Any,
+    fine_codes: Any,
 ) -> None:
+    """As ``fill_fine`` for a lane: what it holds of each code in the opened bins, also where that is nothing.
+
+    A part of a bin that cannot have the best cut counts as one code.
+    """
+    total_a, total_b, used = np.uint64(total[0]), np.uint64(total[1]), np.int64(0)
+    parted = parts.shape[0] > 0
+    for variant in range(variants if parted else 0):
+        some = np.uint64(variant)
+        one, two = some * np.uint64(missing[0]), some * np.uint64(missing[1])
+        reach = raise_by_parts(opened, sums, parts, lane, one, two, total_a, total_b, f, reach)
+    least = reach - SLACK * (float(total_a + total_b) + abs(reach))
+    for b in range(1, BINS):
+        if not opened[b]:
+            continue
+        fine_starts[b] = used
+        if parted:
+            within = np.int64(0)
+            for variant in range(variants):
+                some = np.uint64(variant)
+                one = np.uint64(sums[b - 1, 0]) + some * np.uint64(missing[0])
+                two = np.uint64(sums[b - 1, 1]) + some * np.uint64(missing[1])
+                within |= open_parts(parts[b], lane, one, two, total_a, total_b, f, least)
+            for part in range(PARTS):
+                lo, hi = ends[b, part], ends[b, part + 1]
+                if (within >> part) & 1:
+                    used = add_codes(order, code, kind, lo, hi, weight, lane, used, fine, fine_codes)
+                elif lo < hi:
+                    fine_codes[used] = code[lo]
+                    for c in range(2):
+                        fine[used, c] = parts[b, part + 1, c, lane] - parts[b, part, c, lane]
+                    used += 1
+        else:
+            used = add_codes(order, code, kind, starts[b], starts[b + 1], weight, lane, used, fine, fine_codes)
+        fine_stops[b] = used
+
+
+@jit
+def add_codes(
+    order: Any, codes: Any, kinds: Any, lo: Any, hi: Any, weight: Any, lane: Any, used: Any, fine: Any, fine_codes: Any
+) -> Any:
+    """Add rows, sorted by codes, to a place for each code, from ``used`` on; returns the next."""
     at = used - 1
     for k in range(lo, hi):
         kind = np.int64(kinds[k])
@@ -106,3 +215,4 @@ def add_bin(
             at += 1
             fine_codes[at], fine[at, 0], fine[at, 1] = codes[k], 0, 0
         fine[at, kind % NEW] += weight[order[k], lane]
+    return at + 1

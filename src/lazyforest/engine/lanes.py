@@ -16,7 +16,7 @@ import numpy as np
 
 from lazyforest.engine.bins import open_column, search_categories, search_cuts
 from lazyforest.engine.bootstrap import BAG, CHILD, count_of, draw_word, mix, root_key
-from lazyforest.engine.lane_bins import fill_opened, sort_by_bin
+from lazyforest.engine.lane_bins import PARTS, add_bins, sort_by_bin, sort_opened
 from lazyforest.engine.lane_histograms import accumulate, fill_lanes, join_columns, sum_lanes
 from lazyforest.engine.layout import (
     BINS,
@@ -47,6 +47,7 @@ from lazyforest.engine.vectors import VECTOR, aligned, mask_vector
 
 LANES = 128  # at most, and a multiple of VECTOR
 LEAST_ROWS = 1024  # of a table that is worth it
+ROWS_TO_PART = BINS * 128  # of a table whose opened bins are worth cutting into parts
 ROOM = 1 << 24  # bytes of weights that are always had
 SMALL = BLOCK  # a node of so many rows is handed over
 WORTH = 8  # lanes are left when their nodes together hold fewer than so many times the rows that they share
@@ -89,6 +90,8 @@ class Lanes(NamedTuple):
     entries: Array  # (BINS,) how many codes there are in a bin that was opened, or -1
     code: Array  # (rows,) along ``order``, of bins that were opened
     kind: Array  # (rows,) likewise: the class, NEW + class for the first row of a code
+    parts: Array  # (BINS, PARTS + 1, 2, lanes) uint32: what lanes hold up to the end of each part of an opened bin
+    ends_of_parts: Array  # (BINS, PARTS + 1) places in ``order``
     keep: Array  # (BINS, lanes) a mask: does the lane keep rows in this bin?
     border: Array  # (BINS,) does a lane's cut lie within the bin? Then its rows are told apart by their codes
     lowest: Array  # (lanes,) the lowest code of a number that the lane keeps, and how many
@@ -158,6 +161,8 @@ def new_lanes(table: Table, target: Target, rules: Rules, n_queries: int, column
         entries=np.empty(BINS, dtype=np.int64),
         code=np.empty(n, dtype=np.uint32),
         kind=np.empty(n, dtype=np.uint8),
+        parts=aligned((BINS if n >= ROWS_TO_PART else 0, PARTS + 1, 2, lanes), np.uint32),
+        ends_of_parts=np.empty((BINS, PARTS + 1), dtype=np.int64),
         keep=aligned((BINS, lanes), np.uint8),
         border=np.empty(BINS, dtype=np.bool_),
         lowest=np.empty(lanes, dtype=np.uint32),
@@ -335,26 +340,44 @@ def search_lane(
                 sort_by_bin(lanes.rows, lanes.place[ROWS], table.coarse, j, lanes.order, lanes.starts)
                 lanes.place[SORTED] = j
                 lanes.entries[:] = -1
-            fill_opened(
+            sort_opened(
+                search.opened,
                 lanes.order,
                 lanes.starts,
                 lanes.entries,
                 lanes.code,
                 lanes.kind,
                 lanes.rows,
-                lanes.weight,
-                lane,
                 table.codes[j],
                 target.y,
-                search.opened,
-                search.starts,
-                search.stops,
-                search.fine,
-                search.fine_codes,
                 search.words,
                 search.spare,
                 search.places,
                 n_codes,
+                lanes.weight,
+                lanes.parts,
+                lanes.ends_of_parts,
+            )
+            add_bins(
+                search.opened,
+                search.histogram[0],
+                search.missing[0],
+                lanes.variants[slot],
+                total,
+                search.f,
+                max(best.score, lanes.reach[lane]),
+                lanes.order,
+                lanes.starts,
+                lanes.code,
+                lanes.kind,
+                lanes.parts,
+                lanes.ends_of_parts,
+                lanes.weight,
+                lane,
+                search.starts,
+                search.stops,
+                search.fine,
+                search.fine_codes,
             )
         best = search_cuts(node, table, search, rules, j, none, best)
     if best.score != score or best.column != column or best.cut != cut:
