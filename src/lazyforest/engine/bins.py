@@ -15,11 +15,11 @@ from typing import Any
 import numpy as np
 
 from lazyforest.engine.counts import bound, score
-from lazyforest.engine.layout import BINS, ENTROPY, GROUPS, PERFECT, SQUARED_ERROR, inlined, jit
+from lazyforest.engine.layout import BINS, EDGES, ENTROPY, GROUPS, PERFECT, SQUARED_ERROR, inlined, jit
 from lazyforest.engine.nodes import NUMBER, Best, add, comes_first, copy, inspect, is_empty, is_light, no_condition
 from lazyforest.engine.sets import search_sets
 from lazyforest.engine.sorting import sort_words
-from lazyforest.engine.two import WIDTH, highest_edge, open_bins_of_two, scan_two, score_two
+from lazyforest.engine.two import highest_edge, open_bins_of_two, scan_two, score_two
 
 
 @inlined
@@ -139,7 +139,7 @@ def score_groups(node: Any, search: Any, rules: Any, slot: Any) -> Any:
     highest = -np.inf
     for variant in range(2 if any_missing else 1):
         for group in range(GROUPS + 1):
-            new = edge(sums, min(group * WIDTH, n_bins - 1), missing, variant, left, total, criterion, f)
+            new = edge(sums, min(EDGES[group], n_bins - 1), missing, variant, left, total, criterion, f)
             edges[variant, group] = new
             highest = max(highest, new)
     return highest
@@ -198,7 +198,7 @@ def open_column(node: Any, search: Any, rules: Any, slot: Any, reach: Any) -> An
             if variant == 0:
                 a, b = np.uint64(missing[0]), np.uint64(missing[1])
             n_more, reach = open_bins_of_two(
-                sums, a, b, np.uint64(total[0]), np.uint64(total[1]), search.f, reach, opened
+                sums, a, b, np.uint64(total[0]), np.uint64(total[1]), search.f, reach, search.scores, opened
             )
         else:
             n_more, reach = open_groups(node, search, rules, slot, variant, reach)
@@ -227,7 +227,7 @@ def open_groups(node: Any, search: Any, rules: Any, slot: Any, variant: Any, rea
     n_opened = 0
     last = search.n_bins[slot] - 1
     for group in range(GROUPS):
-        lo, hi = min(group * WIDTH, last), min((group + 1) * WIDTH, last)
+        lo, hi = min(EDGES[group], last), min(EDGES[group + 1], last)
         if is_flat(sums, lo, hi, left.size):
             continue
         least = reach - 1e-10 * (abs(reach) + float(node.weight))

@@ -13,10 +13,10 @@ import numpy as np
 
 from lazyforest.engine.bins import fill_fine
 from lazyforest.engine.candidate_sets import HEAVIEST, KINDS, Sets, collect_sets, new_sets
-from lazyforest.engine.layout import BINS, BLOCK, LOCAL, SHIFT, Array, Scalar, Table, inlined, jit
+from lazyforest.engine.layout import BINS, BLOCK, EDGES, LOCAL, SHIFT, Array, Scalar, Table, inlined, jit
 from lazyforest.engine.nodes import NUMBER, Best, is_empty
 from lazyforest.engine.partition import midpoint
-from lazyforest.engine.two import SLACK, WIDTH, score_two
+from lazyforest.engine.two import SLACK, count_groups, score_two
 
 MOST = 16384  # candidates
 PLAIN = 4096  # at a node that weighs no more, convexity is far above the rounding of a score
@@ -243,8 +243,8 @@ def search_bins(node: Any, table: Any, target: Any, search: Any, rules: Any, fou
     search.opened[:] = False
     for variant in range(variants):
         more_a, more_b = (missing[0], missing[1]) if variant == 0 else (np.int64(0), np.int64(0))
-        for lo in range(0, sums.shape[0] - 1, WIDTH):
-            hi = min(lo + WIDTH, sums.shape[0] - 1)
+        for group in range(count_groups(sums)):
+            lo, hi = EDGES[group], min(EDGES[group + 1], sums.shape[0] - 1)
             one, two = more_a + np.int64(sums[lo, 0]), more_b + np.int64(sums[lo, 1])
             c, d = more_a + np.int64(sums[hi, 0]), more_b + np.int64(sums[hi, 1])
             if not reaches(one, c, two, d, total_a, total_b, found.least, found.heaviest, f):

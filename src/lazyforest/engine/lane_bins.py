@@ -58,7 +58,7 @@ def sort_opened(
     parts: Any,
     ends: Any,
 ) -> None:
-    """Those opened bins that no lane has opened before: their rows by codes, and what each lane holds of their parts."""
+    """Opened bins that no lane has opened before: their rows by codes, and what each lane holds of their parts."""
     for b in range(1, BINS):
         if opened[b] and entries[b] < 0:
             lo, hi = starts[b], starts[b + 1]
@@ -116,7 +116,16 @@ def part_bin(order: Any, kind: Any, lo: Any, hi: Any, weight: Any, sums: Any, en
 
 @jit
 def raise_by_parts(
-    opened: Any, sums: Any, parts: Any, lane: Any, more_a: Any, more_b: Any, total_a: Any, total_b: Any, f: Any, reach: Any
+    opened: Any,
+    sums: Any,
+    parts: Any,
+    lane: Any,
+    more_a: Any,
+    more_b: Any,
+    total_a: Any,
+    total_b: Any,
+    f: Any,
+    reach: Any,
 ) -> Any:
     """The highest score of the cuts between parts, or ``reach``."""
     for b in range(1, BINS):
@@ -129,9 +138,7 @@ def raise_by_parts(
 
 
 @jit
-def open_parts(
-    parts: Any, lane: Any, a: Any, b: Any, total_a: Any, total_b: Any, f: Any, least: Any
-) -> Any:
+def open_parts(parts: Any, lane: Any, a: Any, b: Any, total_a: Any, total_b: Any, f: Any, least: Any) -> Any:
     """Those, a bit each, that may hold a cut as good as ``least``; ``a`` and ``b`` lie before the bin."""
     found = np.int64(0)
     before_a, before_b, start = a, b, score_two(a, b, total_a, total_b, f)

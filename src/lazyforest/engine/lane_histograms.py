@@ -1,7 +1,8 @@
 """Histograms of all lanes: rows are added to a bin of every column, in vectors over the lanes.
 
 Neighbouring columns of few bins are joined: a cell for each combination of their bins. So a row is added once for all
-of them, and cells are added up to bins at the end.
+of them, and cells are added up to bins at the end. Columns of many bins are joined in twos, by groups of bins: what
+the groups' edges say is mostly enough to leave a group alone, and only the rows in the others are added once more.
 """
 
 from __future__ import annotations
@@ -10,35 +11,50 @@ from typing import Any
 
 import numpy as np
 
-from lazyforest.engine.layout import BINS, Array, jit
+from lazyforest.engine.layout import BINS, EDGES, GROUPS, Array, jit
 from lazyforest.engine.vectors import VECTOR, add_vector
 
 ROWS_PER_CELL = 64  # columns are joined where so many rows make up for parting their cells
+SIDE = GROUPS + 1  # cells of a rough column: missing values, groups of bins
+JOINED, ALONE = range(2)  # columns that are filled together, or one by one
+SIDE_OF_BIN = np.searchsorted(EDGES, np.arange(BINS)).astype(np.uint8)
 
 
 def join_columns(bins: Array, n: int, slots: int) -> list[int]:
     """Groups of neighbours that have few cells together, none across a multiple of ``slots``: where each ends."""
-    ends, cells = [0], BINS
+    ends, cells, most = [0], BINS, min(BINS, n // ROWS_PER_CELL)
     for slot, some in enumerate(bins.tolist()):
-        cells *= some
-        if cells > min(BINS, n // ROWS_PER_CELL) or slot % slots == 0:
+        cells *= SIDE if some > BINS else some
+        alike = slot > 0 and (some > BINS) == (bins[slot - 1] > BINS)
+        if cells > most or not alike or slot % slots == 0:
             ends.append(slot)
-            cells = some
+            cells = SIDE if some > BINS else some
         ends[-1] = slot + 1
     return ends[1:]
 
 
 @jit
+def are_rough(columns: Any, first_code: Any, first: Any, last: Any) -> Any:
+    """Are the columns of a group two, joined by groups of bins?"""
+    return last - first == 2 and first_code[columns[first], BINS] > BINS
+
+
+@jit
 def join_codes(coarse: Any, columns: Any, first_code: Any, ends: Any, joined: Any) -> None:
-    """The cell of each row in each group of columns."""
+    """The cell of each row in each group of columns; those of one column are its bins."""
     for r in range(coarse.shape[0]):
         first = np.int64(0)
         for group in range(ends.size):
+            last = ends[group]
             cell = np.int64(coarse[r, columns[first]])
-            for slot in range(first + 1, ends[group]):
-                cell = cell * first_code[columns[slot], BINS] + np.int64(coarse[r, columns[slot]])
+            if are_rough(columns, first_code, first, last):
+                other = np.int64(coarse[r, columns[first + 1]])
+                cell = np.int64(SIDE_OF_BIN[cell]) * SIDE + np.int64(SIDE_OF_BIN[other])
+            else:
+                for slot in range(first + 1, last):
+                    cell = cell * first_code[columns[slot], BINS] + np.int64(coarse[r, columns[slot]])
             joined[r, group] = cell
-            first = ends[group]
+            first = last
 
 
 @jit
@@ -47,45 +63,136 @@ def fill_lanes(
     rows: Any,
     n: Any,
     joined: Any,
+    coarse: Any,
     y: Any,
     columns: Any,
     first_code: Any,
     ends: Any,
     first_group: Any,
     start: Any,
+    roughly: Any,
+    block: Any,
+    fills: Any,
+    cells: Any,
     histogram: Any,
+    rough: Any,
+    total: Any,
 ) -> Any:
-    """Add the rows to a bin of ``columns``, those from slot ``start`` on, in all lanes; returns the next group."""
-    lanes, step, sums, weights = weight.shape[1], histogram.shape[1], histogram.reshape(-1), weight.reshape(-1)
-    for slot in range(columns.size):
-        histogram[slot, : min(first_code[columns[slot], BINS], BINS)] = 0
-    last_group, first = first_group, np.int64(0)
-    while first < columns.size:
-        end = ends[last_group] - start
-        histogram[first, : count_cells(columns, first_code, first, end)] = 0
+    """Add the rows to a bin of ``columns``, those from slot ``start`` on, in all lanes; returns the next group.
+
+    Of ``rough`` columns, if any may be, only groups of bins are told apart, each in the place of its last bin.
+    ``cells`` are the histogram itself or, where its counts take more than two bytes, those of a block of rows.
+    """
+    lanes, step, sums, m = weight.shape[1], histogram.shape[1], histogram.reshape(-1), columns.size
+    group, first, n_joined, n_alone = first_group, np.int64(0), 0, 0
+    while first < m:
+        end = ends[group] - start
+        two = are_rough(columns, first_code, first, end)
+        for slot in range(first, end):
+            rough[slot] = two and roughly
+            if end - first == 1 or (two and not roughly):
+                fills[ALONE, n_alone, 0], fills[ALONE, n_alone, 1] = columns[slot], slot
+                n_alone += 1
+            elif slot == first:
+                fills[JOINED, n_joined, 0], fills[JOINED, n_joined, 1] = group, slot
+                n_joined += 1
         first = end
-        last_group += 1
-    for i in range(n):
-        r, first = rows[i], np.int64(0)
+        group += 1
+    for slot in range(m):
+        histogram[slot, : bins_of(columns, first_code, rough, slot)] = 0
+    for k in range(n_joined):
+        first = fills[JOINED, k, 1]
+        histogram[first, : count_cells(columns, first_code, first, ends[fills[JOINED, k, 0]] - start)] = 0
+    if histogram.itemsize > cells.itemsize:
+        cells[:m] = 0
+    for lo in range(0, n, block):
+        hi = min(lo + block, n)
+        fill_cells(weight, rows, lo, hi, joined, coarse, y, fills, n_joined, n_alone, step, cells.reshape(-1))
+        if histogram.itemsize > cells.itemsize:
+            for k in range(n_joined + n_alone):
+                at = (fills[JOINED, k, 1] if k < n_joined else fills[ALONE, k - n_joined, 1]) * step * 2 * lanes
+                flush(cells.reshape(-1), at, at + step * 2 * lanes, sums)
+    if start == 0:
+        alone = n_alone > 0 and fills[ALONE, 0, 1] == 0
+        last = 1 if alone else ends[fills[JOINED, 0, 0]]
+        sum_lanes(histogram[0, : count_cells(columns, first_code, 0, last)], total)
+    for k in range(n_joined):
+        first, end = fills[JOINED, k, 1], ends[fills[JOINED, k, 0]] - start
+        if rough[first]:
+            part_two(first, step, 2 * lanes, sums)
+        else:
+            part_cells(columns, first_code, first, end, step, 2 * lanes, sums)
+    return group
+
+
+@jit
+def fill_cells(
+    weight: Any,
+    rows: Any,
+    lo: Any,
+    hi: Any,
+    joined: Any,
+    coarse: Any,
+    y: Any,
+    fills: Any,
+    n_joined: Any,
+    n_alone: Any,
+    step: Any,
+    cells: Any,
+) -> None:
+    lanes, weights = weight.shape[1], weight.reshape(-1)
+    for i in range(lo, hi):
+        r = rows[i]
         c = np.int64(y[r])
-        for group in range(first_group, last_group):
-            at = ((first * step + np.int64(joined[r, group])) * 2 + c) * lanes
+        for k in range(n_joined):
+            b = np.int64(joined[r, fills[JOINED, k, 0]])
+            at = ((fills[JOINED, k, 1] * step + b) * 2 + c) * lanes
             for lane in range(0, lanes, VECTOR):
-                add_vector(sums, at + lane, weights, i * lanes + lane)
-            first = ends[group] - start
-    first = np.int64(0)
-    for group in range(first_group, last_group):
-        part_cells(columns, first_code, first, ends[group] - start, step, 2 * lanes, sums)
-        first = ends[group] - start
-    return last_group
+                add_vector(cells, at + lane, weights, i * lanes + lane)
+        for k in range(n_alone):
+            b = np.int64(coarse[r, fills[ALONE, k, 0]])
+            at = ((fills[ALONE, k, 1] * step + b) * 2 + c) * lanes
+            for lane in range(0, lanes, VECTOR):
+                add_vector(cells, at + lane, weights, i * lanes + lane)
+
+
+@jit
+def flush(cells: Any, lo: Any, hi: Any, sums: Any) -> None:
+    """Add cells to sums, in which they have the same places."""
+    for at in range(lo, hi, VECTOR):
+        add_vector(sums, at, cells, at)
+    cells[lo:hi] = 0
+
+
+@jit
+def bins_of(columns: Any, first_code: Any, rough: Any, slot: Any) -> Any:
+    """That a column has, or one more if it is rough: ``part_two`` needs it."""
+    return min(first_code[columns[slot], BINS], BINS) + rough[slot]
 
 
 @jit
 def count_cells(columns: Any, first_code: Any, first: Any, last: Any) -> Any:
+    if are_rough(columns, first_code, first, last):
+        return np.int64(SIDE * SIDE)
     cells = np.int64(1)
     for slot in range(first, last):
         cells *= min(first_code[columns[slot], BINS], BINS)
     return cells
+
+
+@jit
+def part_two(first: Any, step: Any, width: Any, sums: Any) -> None:
+    """Cells of two rough columns, in the place of the first, become groups of bins of each."""
+    here, there = first * step * width, (first + 1) * step * width
+    for one in range(SIDE):
+        for two in range(SIDE):
+            cell = here + (one * SIDE + two) * width
+            add_row(sums, there + EDGES[two] * width, cell, width)
+            add_row(sums, there + (EDGES[one] + 1) * width, cell, width)  # no edge: nobody looks at it
+    for one in range(SIDE):
+        at, start = here + EDGES[one] * width, there + (EDGES[one] + 1) * width
+        for k in range(width):
+            sums[at + k] = sums[start + k]
 
 
 @jit
@@ -129,7 +236,7 @@ def sum_lanes(histogram: Any, total: Any) -> None:
 
 
 @jit
-def accumulate(histogram: Any, missing: Any) -> Any:
+def accumulate(histogram: Any, missing: Any, rough: Any) -> Any:
     """A column's histogram becomes sums over the bins 1 to b, missing rows apart; returns whether there are any."""
     any_missing = False
     for c in range(2):
@@ -137,7 +244,56 @@ def accumulate(histogram: Any, missing: Any) -> Any:
             missing[c, lane] = histogram[0, c, lane]
             any_missing |= missing[c, lane] > 0
             histogram[0, c, lane] = 0
-    sums, step = histogram.reshape(-1), histogram.shape[1] * histogram.shape[2]
-    for at in range(2 * step, histogram.shape[0] * step, VECTOR):
-        add_vector(sums, at, sums, at - step)
+    sums, width = histogram.reshape(-1), histogram.shape[1] * histogram.shape[2]
+    for k in range(1, SIDE if rough else histogram.shape[0]):
+        at, before = (EDGES[k], EDGES[k - 1]) if rough else (k, k - 1)
+        add_row(sums, at * width, before * width, width)
     return any_missing
+
+
+@jit
+def fill_groups(
+    weight: Any,
+    rows: Any,
+    n: Any,
+    coarse: Any,
+    y: Any,
+    columns: Any,
+    wanted: Any,
+    inside: Any,
+    used: Any,
+    histogram: Any,
+) -> Any:
+    """Of rough columns, the bins in ``wanted`` groups, a bit each: sums over the bins 1 to b, as at the groups' edges.
+
+    Returns how many bins these are.
+    """
+    lanes, step, sums, weights = weight.shape[1], histogram.shape[1], histogram.reshape(-1), weight.reshape(-1)
+    count, bins = 0, 0
+    for slot in range(columns.size):
+        if wanted[slot] == 0:
+            continue
+        used[count] = slot
+        count += 1
+        for b in range(BINS):
+            side = np.int64(SIDE_OF_BIN[b])
+            inside[slot, b] = b != EDGES[side] and (wanted[slot] >> (side - 1)) & 1  # what the edges do not tell
+            if inside[slot, b]:
+                bins += 1
+                histogram[slot, b] = 0
+    for i in range(n if count > 0 else 0):
+        r = rows[i]
+        c = np.int64(y[r])
+        for k in range(count):
+            slot = used[k]
+            b = np.int64(coarse[r, columns[slot]])
+            if inside[slot, b]:
+                at = ((slot * step + b) * 2 + c) * lanes
+                for lane in range(0, lanes, VECTOR):
+                    add_vector(sums, at + lane, weights, i * lanes + lane)
+    for k in range(count):
+        for b in range(1, BINS):
+            if inside[used[k], b]:
+                at = (used[k] * step + b) * 2 * lanes
+                add_row(sums, at, at - 2 * lanes, 2 * lanes)
+    return bins

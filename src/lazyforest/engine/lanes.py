@@ -17,11 +17,12 @@ import numpy as np
 from lazyforest.engine.bins import open_column, search_categories, search_cuts
 from lazyforest.engine.bootstrap import BAG, CHILD, count_of, draw_word, mix, root_key
 from lazyforest.engine.lane_bins import PARTS, add_bins, sort_by_bin, sort_opened
-from lazyforest.engine.lane_histograms import accumulate, fill_lanes, join_columns, sum_lanes
+from lazyforest.engine.lane_histograms import accumulate, fill_groups, fill_lanes, join_columns
 from lazyforest.engine.layout import (
     BINS,
     BLOCK,
     EAGER,
+    EDGES,
     ENTROPY,
     GROUPS,
     HISTOGRAM_COLUMNS,
@@ -42,7 +43,7 @@ from lazyforest.engine.layout import (
 )
 from lazyforest.engine.nodes import Best, Node
 from lazyforest.engine.partition import is_valid_code, is_valid_value, settle
-from lazyforest.engine.two import SLACK, WIDTH, score_two
+from lazyforest.engine.two import SLACK, count_groups, score_two
 from lazyforest.engine.vectors import VECTOR, aligned, mask_vector
 
 LANES = 128  # at most, and a multiple of VECTOR
@@ -51,11 +52,13 @@ ROWS_TO_PART = BINS * 128  # of a table whose opened bins are worth cutting into
 ROOM = 1 << 24  # bytes of weights that are always had
 SMALL = BLOCK  # a node of so many rows is handed over
 WORTH = 8  # lanes are left when their nodes together hold fewer than so many times the rows that they share
-HEAVIEST = np.iinfo(np.uint8).max // 13  # a Poisson count is at most 13
+MOST_COPIES = 13  # of a row in a Poisson bootstrap
+HEAVIEST = np.iinfo(np.uint8).max // MOST_COPIES
+ROUGH_PAYS = 3  # columns are joined roughly until more than one of so many bins is wanted after all
 WALKING, DONE, GONE = 0, 1, 2
 FULL_BYTE = 255
 EVERYTHING = np.uint8(FULL_BYTE)  # in ``keep``: a mask
-ROWS, SORTED = range(2)
+ROWS, SORTED, BLOCKS, ROUGHLY = range(4)
 
 
 class Lanes(NamedTuple):
@@ -63,7 +66,7 @@ class Lanes(NamedTuple):
 
     weight: Array  # (rows, lanes) uint8: of rows[i] at the lane's node
     rows: Array  # (rows,) those that some lane has, ascending
-    place: Array  # (2,): how many ``rows``; the column that ``order`` is sorted by
+    place: Array  # (4,): how many ``rows``; the column that ``order`` is sorted by; rows per block; roughly?
     state: Array  # (lanes,)
     depth: Array  # (lanes,)
     held: Array  # (lanes,) rows at the node
@@ -73,8 +76,14 @@ class Lanes(NamedTuple):
     keys: Array  # (lanes,) as in a frame
     total: Array  # (2, lanes)
     histogram: Array  # (columns, BINS + 1, 2, lanes): of numbers, sums over the bins 1 to b; the last stays empty
+    cells: Array  # the same for a block of rows, in two bytes; or the histogram itself
+    fills: Array  # (2, columns, 2) what is filled from where
     ends: Array  # (groups,) of columns that are filled together
     joined: Array  # (rows of the table, groups) the cell of each
+    rough: Array  # (columns,) bool: of which only sums at the edges of groups are known at first
+    wanted: Array  # (columns,) the groups of rough columns that some lane needs, a bit each
+    inside: Array  # (columns, BINS) bool: the bins in them, without the edges
+    used: Array  # (columns,) which have any
     missing: Array  # (columns, 2, lanes)
     variants: Array  # (columns,) two where missing values may go to either side
     reach: Array  # (lanes,) a score known to be had
@@ -131,10 +140,12 @@ def new_lanes(table: Table, target: Target, rules: Rules, n_queries: int, column
     slots = min(m, HISTOGRAM_COLUMNS)
     ends = join_columns(table.first_code[columns, BINS], n, slots) if trees else []
     count = np.dtype(np.uint16 if table.codes.dtype == np.uint16 else np.uint32)
+    histogram = aligned((slots, BINS + 1, 2, lanes), count)  # one more: else columns meet in the cache
+    heaviest = max(int(target.weight.max(initial=1)), 1) if trees else 1
     return Lanes(
         weight=aligned((n, lanes), np.uint8),
         rows=np.empty(n, dtype=ROW),
-        place=np.zeros(2, dtype=np.int64),
+        place=np.array([0, -1, np.iinfo(np.uint16).max // (heaviest * MOST_COPIES), 1]),
         state=np.full(lanes, GONE, dtype=np.int64),
         depth=np.zeros(lanes, dtype=np.int64),
         held=np.zeros(lanes, dtype=np.int64),
@@ -143,9 +154,15 @@ def new_lanes(table: Table, target: Target, rules: Rules, n_queries: int, column
         words=np.zeros(lanes, dtype=np.int64),
         keys=np.zeros(lanes, dtype=np.uint64),
         total=np.zeros((2, lanes), dtype=np.int64),
-        histogram=aligned((slots, BINS + 1, 2, lanes), count),  # one more: else columns meet in the cache
+        histogram=histogram,
+        cells=histogram if count == np.uint16 else aligned(histogram.shape, np.uint16),
+        fills=np.empty((2, slots, 2), dtype=np.int64),
         ends=np.array(ends, dtype=np.int64),
         joined=np.empty((n, len(ends)), dtype=np.uint8),
+        rough=np.empty(slots, dtype=np.bool_),
+        wanted=np.empty(slots, dtype=np.int64),
+        inside=np.empty((slots, BINS), dtype=np.bool_),
+        used=np.empty(slots, dtype=np.int64),
         missing=np.empty((slots, 2, lanes), dtype=count),
         variants=np.empty(slots, dtype=np.int64),
         reach=np.empty(lanes),
@@ -191,7 +208,7 @@ def draw_lanes(target: Any, rules: Any, f: Any, first: Any, last: Any, lanes: An
         for lane in range(keys.size):
             weighs[lane] += weight[i, lane]
     most = min(f.size, 1 << (8 * lanes.histogram.itemsize))
-    lanes.place[ROWS] = row_ids.size
+    lanes.place[ROWS], lanes.place[ROUGHLY] = row_ids.size, 1
     compact(weight, rows, lanes.place, lanes.counter, lanes.held)
     for lane in range(keys.size):
         keys[lane] = root_key(rules.seed, first + lane)
@@ -225,18 +242,12 @@ def compact(weight: Any, rows: Any, place: Any, counter: Any, held: Any) -> None
 
 
 @jit
-def groups_of(sums: Any) -> Any:
-    """Groups of bins, each from an edge to the next: group * WIDTH, (group + 1) * WIDTH or the last bin."""
-    return (sums.shape[0] - 2) // WIDTH + 1
-
-
-@jit
 def raise_reach(sums: Any, missing: Any, variants: Any, total: Any, f: Any, edges: Any, reach: Any) -> None:
     """The scores of the cuts between groups of bins, as in ``open_bins_of_two``, raise ``reach``."""
     for variant in range(variants):
         some = np.uint64(variant)  # missing rows valid, or not
-        for group in range(groups_of(sums) + 1):
-            here = sums[min(group * WIDTH, sums.shape[0] - 1)]
+        for group in range(count_groups(sums) + 1):
+            here = sums[min(EDGES[group], sums.shape[0] - 1)]
             scores = edges[variant, group]
             for lane in range(reach.size):
                 one = np.uint64(here[0, lane]) + some * np.uint64(missing[0, lane])
@@ -254,8 +265,8 @@ def bound_lanes(
     may_win[:] = 0
     for variant in range(variants):
         some = np.uint64(variant)
-        for group in range(groups_of(sums)):
-            below, above = sums[group * WIDTH], sums[min((group + 1) * WIDTH, sums.shape[0] - 1)]
+        for group in range(count_groups(sums)):
+            below, above = sums[EDGES[group]], sums[min(EDGES[group + 1], sums.shape[0] - 1)]
             start, stop = edges[variant, group], edges[variant, group + 1]
             for lane in range(reach.size):
                 one, two = some * np.uint64(missing[0, lane]), some * np.uint64(missing[1, lane])
@@ -289,9 +300,10 @@ def take_column(lanes: Any, lane: Any, slot: Any, n_codes: Any, histogram: Any, 
     Returns the number of bins.
     """
     source, groups, n_bins = lanes.histogram[slot], np.int64(lanes.may_win[lane]), min(n_codes, BINS)
-    for start in range(0, n_bins, WIDTH):
-        inside = n_codes <= BINS or (groups >> (start // WIDTH)) & 1
-        for b in range(start, min(start + WIDTH, n_bins) if inside else start + 1):
+    for group in range(GROUPS):
+        lo = EDGES[group]
+        hi = EDGES[group + 1] if n_codes <= BINS or (groups >> group) & 1 else lo + 1
+        for b in range(lo, min(hi, n_bins)):
             histogram[b, 0], histogram[b, 1] = source[b, 0, lane], source[b, 1, lane]
     histogram[n_bins - 1, 0], histogram[n_bins - 1, 1] = source[n_bins - 1, 0, lane], source[n_bins - 1, 1, lane]
     missing[0], missing[1] = lanes.missing[slot, 0, lane], lanes.missing[slot, 1, lane]
@@ -388,8 +400,8 @@ def search_lane(
 def choose_in_lanes(table: Any, target: Any, rules: Any, search: Any, bag: Any, lanes: Any) -> None:
     """The best condition of every walking lane, in ``lanes.best``."""
     n, m, f, reach, total = lanes.place[ROWS], search.columns.size, search.f, lanes.reach, lanes.total
-    slots, is_category, may_win = lanes.histogram.shape[0], table.is_category, lanes.may_win
-    lanes.place[SORTED], group = -1, np.int64(0)
+    slots, is_category, may_win, rough = lanes.histogram.shape[0], table.is_category, lanes.may_win, lanes.rough
+    lanes.place[SORTED], group, filled = -1, np.int64(0), np.int64(0)
     for start in range(0, m, slots):
         columns = search.columns[start : min(m, start + slots)]
         group = fill_lanes(
@@ -397,18 +409,39 @@ def choose_in_lanes(table: Any, target: Any, rules: Any, search: Any, bag: Any, 
             lanes.rows,
             n,
             lanes.joined,
+            table.coarse,
             target.y,
             columns,
             table.first_code,
             lanes.ends,
             group,
             start,
+            lanes.place[ROUGHLY] == 1,
+            lanes.place[BLOCKS],
+            lanes.fills,
+            lanes.cells,
             lanes.histogram,
+            rough,
+            total,
         )
         if start == 0:
-            begin_search(lanes, lanes.histogram[0, : min(table.first_code[columns[0], BINS], BINS)], rules, f)
+            begin_search(lanes, rules, f)
         # edges of groups of numbers, sets, cuts of numbers: these last, for a set that ties with a higher column
         for turn in range(3):
+            if turn == 2:
+                find_wanted(table, search, lanes, columns)
+                filled += fill_groups(
+                    lanes.weight,
+                    lanes.rows,
+                    n,
+                    table.coarse,
+                    target.y,
+                    columns,
+                    lanes.wanted,
+                    lanes.inside,
+                    lanes.used,
+                    lanes.histogram,
+                )
             for slot in range(columns.size):
                 j = columns[slot]
                 if is_category[j] != (turn == 1):
@@ -416,7 +449,7 @@ def choose_in_lanes(table: Any, target: Any, rules: Any, search: Any, bag: Any, 
                 n_bins = min(table.first_code[j, BINS], BINS)
                 sums, missing, edges = lanes.histogram[slot, :n_bins], lanes.missing[slot], lanes.edges[slot]
                 if turn == 0:
-                    lanes.variants[slot] = 1 + accumulate(sums, missing)
+                    lanes.variants[slot] = 1 + accumulate(sums, missing, rough[slot])
                     raise_reach(sums, missing, lanes.variants[slot], total, f, edges, reach)
                     continue
                 if turn == 1:
@@ -426,12 +459,34 @@ def choose_in_lanes(table: Any, target: Any, rules: Any, search: Any, bag: Any, 
                 for lane in range(may_win.size):
                     if lanes.state[lane] == WALKING and may_win[lane]:
                         search_lane(table, target, rules, search, bag, lanes, lane, j, slot)
+    if filled * ROUGH_PAYS > m * BINS:
+        lanes.place[ROUGHLY] = 0
 
 
 @inlined
-def begin_search(lanes: Any, histogram: Any, rules: Any, f: Any) -> None:
+def find_wanted(table: Any, search: Any, lanes: Any, columns: Any) -> None:
+    """The groups of rough columns' bins that may hold the best cut of some lane."""
+    for slot in range(columns.size):
+        lanes.wanted[slot] = 0
+        if lanes.rough[slot]:
+            bound_lanes(
+                lanes.histogram[slot, :BINS],
+                lanes.missing[slot],
+                lanes.variants[slot],
+                lanes.total,
+                search.f,
+                lanes.edges[slot],
+                lanes.reach,
+                lanes.may_win,
+            )
+            for lane in range(lanes.may_win.size):
+                if lanes.state[lane] == WALKING:
+                    lanes.wanted[slot] |= lanes.may_win[lane]
+
+
+@inlined
+def begin_search(lanes: Any, rules: Any, f: Any) -> None:
     """What the condition of each lane has to beat; lanes that need none, for they are leaves, are done."""
-    sum_lanes(histogram, lanes.total)
     for lane in range(lanes.state.size):
         a, b = lanes.total[0, lane], lanes.total[1, lane]
         lanes.score[lane] = lanes.reach[lane] = 0.0

@@ -10,11 +10,11 @@ from typing import Any
 
 import numpy as np
 
-from lazyforest.engine.layout import BINS, GROUPS, jit
+from lazyforest.engine.layout import EDGES, GROUPS, jit
 from lazyforest.engine.sorting import sort_order
 
+FEW = 5  # bins
 SLACK = 1e-10  # per bit: far above the rounding of a score
-WIDTH = BINS // GROUPS  # bins of a group; group g has the edges g * WIDTH to (g + 1) * WIDTH
 
 
 @jit
@@ -25,10 +25,20 @@ def score_two(a: Any, b: Any, total_a: Any, total_b: Any, f: Any) -> Any:
 
 
 @jit
+def count_groups(sums: Any) -> Any:
+    """Into how many groups so many bins fall."""
+    groups = 0
+    while groups < GROUPS and EDGES[groups] < sums.shape[0] - 1:
+        groups += 1
+    return groups
+
+
+@jit
 def highest_edge(sums: Any, missing_a: Any, missing_b: Any, total_a: Any, total_b: Any, f: Any) -> Any:
     """The highest score of the cuts between groups of bins."""
     highest = -np.inf
-    for b in range(WIDTH, sums.shape[0], WIDTH):
+    for group in range(1, count_groups(sums)):
+        b = EDGES[group]
         one, two = missing_a + np.uint64(sums[b, 0]), missing_b + np.uint64(sums[b, 1])
         highest = max(highest, score_two(one, two, total_a, total_b, f))
     return highest
@@ -36,39 +46,65 @@ def highest_edge(sums: Any, missing_a: Any, missing_b: Any, total_a: Any, total_
 
 @jit
 def open_bins_of_two(
-    sums: Any, missing_a: Any, missing_b: Any, total_a: Any, total_b: Any, f: Any, reach: Any, opened: Any
+    sums: Any, missing_a: Any, missing_b: Any, total_a: Any, total_b: Any, f: Any, reach: Any, scores: Any, opened: Any
 ) -> Any:
-    """Mark the bins that may hold, or border on, a cut as good as ``reach``; returns how many, and ``reach`` raised."""
-    n_opened, slack = 0, SLACK * float(total_a + total_b)
-    for lo in range(0, sums.shape[0] - 1, WIDTH):
-        hi = min(lo + WIDTH, sums.shape[0] - 1)
-        a, b = missing_a + np.uint64(sums[lo, 0]), missing_b + np.uint64(sums[lo, 1])
-        c, d = missing_a + np.uint64(sums[hi, 0]), missing_b + np.uint64(sums[hi, 1])
-        if a == c and b == d:
-            continue
-        highest = max(score_two(a, b, total_a, total_b, f), score_two(c, d, total_a, total_b, f))
-        highest = max(highest, score_two(a, d, total_a, total_b, f), score_two(c, b, total_a, total_b, f))
-        if highest < reach - slack - SLACK * abs(reach):
-            continue
-        for k in range(lo + 1, hi):
-            c, d = missing_a + np.uint64(sums[k, 0]), missing_b + np.uint64(sums[k, 1])
-            reach = max(reach, score_two(c, d, total_a, total_b, f))
+    """Mark the bins that may hold, or border on, a cut as good as ``reach``; returns how many, and ``reach`` raised.
+
+    Groups of bins, then a FEW of them, then each: the edges of what may win raise ``reach`` before a closer look.
+    """
+    n_opened, slack, few = 0, SLACK * float(total_a + total_b), np.int64(FEW)
+    for group in range(count_groups(sums)):
+        start, stop = EDGES[group], min(EDGES[group + 1], sums.shape[0] - 1)
+        scores[start] = score_at(sums, start, missing_a, missing_b, total_a, total_b, f)
+        scores[stop] = score_at(sums, stop, missing_a, missing_b, total_a, total_b, f)
         least = reach - slack - SLACK * abs(reach)
-        start = score_two(a, b, total_a, total_b, f)
-        for k in range(lo + 1, hi + 1):
-            c, d = missing_a + np.uint64(sums[k, 0]), missing_b + np.uint64(sums[k, 1])
-            if a == c and b == d:
+        if not may_hold(sums, start, stop, missing_a, missing_b, total_a, total_b, f, scores, least):
+            continue
+        for k in range(start + few, stop, few):
+            scores[k] = score_at(sums, k, missing_a, missing_b, total_a, total_b, f)
+            reach = max(reach, scores[k])
+        for lo in range(start, stop, few):
+            hi, least = min(lo + few, stop), reach - slack - SLACK * abs(reach)
+            if not may_hold(sums, lo, hi, missing_a, missing_b, total_a, total_b, f, scores, least):
                 continue
-            stop = score_two(c, d, total_a, total_b, f)
-            if not opened[k]:
-                highest = max(start, stop)
-                if highest < least:
-                    highest = max(score_two(a, d, total_a, total_b, f), score_two(c, b, total_a, total_b, f))
-                if highest >= least:
+            for k in range(lo + 1, hi):
+                scores[k] = score_at(sums, k, missing_a, missing_b, total_a, total_b, f)
+                reach = max(reach, scores[k])
+            least = reach - slack - SLACK * abs(reach)
+            for k in range(lo + 1, hi + 1):
+                if not opened[k] and may_hold(sums, k - 1, k, missing_a, missing_b, total_a, total_b, f, scores, least):
                     opened[k] = True
                     n_opened += 1
-            a, b, start = c, d, stop
     return n_opened, reach
+
+
+@jit
+def score_at(sums: Any, b: Any, missing_a: Any, missing_b: Any, total_a: Any, total_b: Any, f: Any) -> Any:
+    """Of the cut after bin b."""
+    return score_two(missing_a + np.uint64(sums[b, 0]), missing_b + np.uint64(sums[b, 1]), total_a, total_b, f)
+
+
+@jit
+def may_hold(
+    sums: Any,
+    lo: Any,
+    hi: Any,
+    missing_a: Any,
+    missing_b: Any,
+    total_a: Any,
+    total_b: Any,
+    f: Any,
+    scores: Any,
+    least: Any,
+) -> Any:
+    """Do the bins lo + 1 to hi have rows, and may they hold, or border on, a cut that scores ``least``?"""
+    a, b = missing_a + np.uint64(sums[lo, 0]), missing_b + np.uint64(sums[lo, 1])
+    c, d = missing_a + np.uint64(sums[hi, 0]), missing_b + np.uint64(sums[hi, 1])
+    if a == c and b == d:
+        return False
+    if max(scores[lo], scores[hi]) >= least:
+        return True
+    return max(score_two(a, d, total_a, total_b, f), score_two(c, b, total_a, total_b, f)) >= least
 
 
 @jit
