@@ -9,8 +9,9 @@ from lazyforest import reference
 from lazyforest.engine.exploration import explore_recording, new_room, new_task
 from lazyforest.engine.layout import CLASS, EAGER, NODE_WORDS, NODES, ROWS_SCANNED, STACK_WORDS, TARGET, Rules, Target
 from lazyforest.engine.record import walk
+from lazyforest.kept import Kept
 from lazyforest.parameters import ALGORITHMS, BOOTSTRAPS, CRITERIA, NO_LIMIT
-from lazyforest.table import encode, encode_queries, read_numbers
+from lazyforest.table import encode_queries, read_numbers
 
 LISTINGS = {
     "eager": reference.eager_forest,
@@ -43,14 +44,20 @@ def rules_of(settings, algorithm, n_columns):
     )
 
 
-def encoded(T, S):
-    """The engine's table, and its queries."""
+def kept_columns(T, S):
+    """The training columns, not encoded yet, and the engine's queries."""
 
     def columns_of(X):
         return [read_numbers(X[:, j], j, bool(is_category)) for j, is_category in enumerate(T.categorical)]
 
-    table, columns = encode(columns_of(T.X))
-    return table, encode_queries(columns_of(S), columns)
+    kept = Kept(columns_of(T.X))
+    return kept, encode_queries(columns_of(S), kept.columns)
+
+
+def encoded(T, S):
+    """The engine's table, and its queries."""
+    kept, X = kept_columns(T, S)
+    return kept.table, X
 
 
 def target_of(T):

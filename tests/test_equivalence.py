@@ -10,6 +10,7 @@ from helpers import (
     cases,
     encoded,
     examples,
+    kept_columns,
     random_forest,
     random_table,
     rules_of,
@@ -17,9 +18,11 @@ from helpers import (
 )
 from lazyforest import reference
 from lazyforest.engine import lane_histograms, lanes
-from lazyforest.engine.exploration import explore_recording, explore_silently, new_room, new_task
+from lazyforest.engine.exploration import explore_recording, new_room, new_task
 from lazyforest.engine.layout import BINS, BLOCK, CODES, HISTOGRAM_COLUMNS
 from lazyforest.engine.record import LEFT, NONE, RIGHT, ROWS
+from lazyforest.kept import Kept
+from lazyforest.runner import Forest, count_side_by_side, explore_some
 
 SMALL = {"rows": [(1, 3), (4, 40), (20, 40)], "columns": (1, 6), "distinct": [1, 2, 3, 8, 1000], "most_trees": 3}
 LARGE = {"rows": [(BLOCK + 24, 600)], "columns": (1, 3), "distinct": [2, 40, 300, 5000], "most_trees": 1}
@@ -97,17 +100,24 @@ def test_children_partition_their_parent(seed):
             assert (held == record.held[node[LEFT]] + record.held[node[RIGHT]]).all()
 
 
-def explore_one_query(T, S, forest, algorithm, side_by_side, code_dtype):
-    """Votes and costs, with or without lanes."""
-    table, X = encoded(T, S)
-    table = table._replace(codes=table.codes.astype(code_dtype))
-    rules = rules_of(forest, algorithm, S.shape[1])
-    columns = np.arange(S.shape[1])
-    task = new_task(table, target_of(T), rules, X, columns, forest.n_estimators if side_by_side else 1)
-    assert bool(task.lanes.state.size) == side_by_side
-    votes = np.zeros((1, 2), dtype=np.int64)
-    explore_silently(task, range(forest.n_estimators), votes)
-    return [*votes.ravel().tolist(), *task.bag.costs.tolist()]
+def explore_one_query(T, S, forest, algorithm, way, code_dtype):
+    """Votes and costs: tree by tree, or side by side with a table of ranks, or with bins of the numbers as they came."""
+    kept, X = kept_columns(T, S)
+    if way != "bins":
+        kept = Kept.ranked(kept.table._replace(codes=kept.table.codes.astype(code_dtype)))
+    rules, columns = rules_of(forest, algorithm, S.shape[1]), np.arange(S.shape[1])
+    table = Forest(kept, target_of(T), rules, forest.n_estimators, False)
+    trees = range(forest.n_estimators)
+    if way == "tree by tree":
+        found = explore_some(table, X, columns, trees[:1], slice(None))
+        for tree in trees[1:]:
+            more = explore_some(table, X, columns, range(tree, tree + 1), slice(None))
+            found = found._replace(votes=found.votes + more.votes, costs=found.costs.plus(more.costs))
+    else:
+        assert count_side_by_side(table, 1, S.shape[1]) >= forest.n_estimators
+        found = explore_some(table, X, columns, trees, slice(None))
+        assert (kept.numbers is None) == (way != "bins")
+    return [*found.votes.ravel().tolist(), *found.costs[:3]]
 
 
 @pytest.mark.parametrize("code_dtype", CODES)
@@ -130,8 +140,12 @@ def test_bootstraps_side_by_side(code_dtype, monkeypatch):
         )
         forest = forest._replace(bootstrap="poisson" if forest.bootstrap == "multinomial" else forest.bootstrap)
         for algorithm in ("lazy", "batched"):
-            alone, together = (explore_one_query(T, S, forest, algorithm, some, code_dtype) for some in (False, True))
+            alone, together, binned = (
+                explore_one_query(T, S, forest, algorithm, way, code_dtype)
+                for way in ("tree by tree", "side by side", "bins")
+            )
             assert together == alone, (seed, algorithm)
+            assert binned == alone, (seed, algorithm)
         went_down += alone[2] > 2 * forest.n_estimators
         if seed < 9:
             expected = reference.batched_lazy_forest(T, S, forest)

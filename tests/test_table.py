@@ -10,7 +10,8 @@ import pyarrow as pa
 import pytest
 
 from lazyforest import LazyForestClassifier, LazyForestRegressor, table
-from lazyforest.table import CATEGORY, DATE, DURATION, EMPTY, NUMBER, encode, encode_queries, factorise, read
+from lazyforest.kept import encode
+from lazyforest.table import CATEGORY, DATE, DURATION, EMPTY, NUMBER, encode_queries, factorise, read
 
 
 def forest(**given):

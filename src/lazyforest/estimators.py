@@ -18,6 +18,7 @@ from lazyforest.engine.layout import BATCHED, CLASS, EAGER, NODE_WORDS, POISSON,
 from lazyforest.engine.record import ROWS, VOTE
 from lazyforest.exploration import Exploration, Path, describe_path
 from lazyforest.frame import Frame, check_frame, derive_frame
+from lazyforest.kept import Kept
 from lazyforest.parameters import (
     ALGORITHMS,
     BOOTSTRAPS,
@@ -29,7 +30,7 @@ from lazyforest.parameters import (
     is_int,
 )
 from lazyforest.runner import Answer, Forest, answer, explore, no_votes
-from lazyforest.table import Column, Raw, check_text_is_wanted, count_rows, encode, encode_queries, read
+from lazyforest.table import Column, Raw, check_text_is_wanted, count_rows, encode_queries, read
 from lazyforest.validation import (
     advised,
     check_row_ids,
@@ -124,13 +125,13 @@ class LazyForest(BaseEstimator):  # type: ignore[misc]
             self._grow()
 
     def _keep(self, columns: list[Raw], y: Array, n_classes: int, weight: Array, row_ids: Any, frame: Frame) -> None:
-        """Encode and keep the table."""
-        table, self._columns = encode(columns, min(effective_n_jobs(self.n_jobs), cpu_count()))
-        n = table.codes.shape[1]
+        """Keep the table; it is encoded when that is needed."""
+        kept = Kept(columns, min(effective_n_jobs(self.n_jobs), cpu_count()))
+        self._columns, n = kept.columns, kept.shape[0]
         ids = np.arange(n, dtype=np.uint64) if row_ids is None else check_row_ids(row_ids, n)
         target = new_target(y, n_classes, ids, weight, frame)
         self._rules = self._make_rules(len(columns))
-        self._forest = Forest(table, target, self._rules, int(self.n_estimators), self.missing == "reduced")
+        self._forest = Forest(kept, target, self._rules, int(self.n_estimators), self.missing == "reduced")
         self._grown: Answer | None = None
         self.seed_, self.frame_ = int(self._rules.seed), frame
 

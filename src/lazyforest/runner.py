@@ -11,11 +11,12 @@ import numpy as np
 from joblib import Parallel, delayed, effective_n_jobs
 from joblib.parallel import ThreadingBackend, get_active_backend
 
-from lazyforest.engine.exploration import explore_recording, explore_silently, new_room, new_task
+from lazyforest.engine.exploration import Task, explore_recording, explore_silently, new_room, new_task
 from lazyforest.engine.folds import explore_without
-from lazyforest.engine.lanes import count_lanes
+from lazyforest.engine.lanes import count_lanes, new_lanes, table_of_bins, walk_together
 from lazyforest.engine.layout import (
     BATCHED,
+    BINS,
     BLOCK,
     EAGER,
     ENTROPY,
@@ -32,6 +33,7 @@ from lazyforest.engine.layout import (
 )
 from lazyforest.engine.record import Record, walk
 from lazyforest.engine.subtraction import can_subtract
+from lazyforest.kept import Kept
 from lazyforest.progress import Progress
 
 ROWS_LEFT_OUT = 1e5  # a kernel call answers so many, over its trees: it ends within seconds
@@ -46,11 +48,16 @@ CELLS_PER_CALL = 2e8  # a kernel call ends within about a second, so that Ctrl-C
 class Forest(NamedTuple):
     """A table, what is predicted from it, and by which rules."""
 
-    table: Table
+    kept: Kept
     target: Target
     rules: Rules
     n_estimators: int
     reduced: bool  # answer a query without the columns that it misses
+
+    @property
+    def table(self) -> Table:
+        """Ranks all columns if they are not yet."""
+        return self.kept.table
 
 
 class Costs(NamedTuple):
@@ -127,7 +134,9 @@ def no_votes(forest: Forest, X: Array) -> Array:
 def explore_some(forest: Forest, X: Array, columns: Array, trees: range, queries: slice) -> Answer:
     """Explore some trees for some rows of X in this thread; eager ones are kept and not asked for a vote."""
     X = X[queries]
-    task = new_task(forest.table, forest.target, forest.rules, X, columns, len(trees))
+    if 1 < len(trees) <= count_side_by_side(forest, len(X), len(columns)):
+        return explore_side_by_side(forest, X, columns, trees)
+    task = new_task(forest.table, forest.target, forest.rules, X, columns)
     votes = no_votes(forest, X)
     kept: list[Record] = []
     if forest.rules.algorithm == EAGER:
@@ -135,9 +144,38 @@ def explore_some(forest: Forest, X: Array, columns: Array, trees: range, queries
         kept = [explore_recording(task, tree, votes, room) for tree in trees]
     else:
         explore_silently(task, trees, votes)
+    return Answer(votes, costs_of(task, total_bytes((task.bag, task.search, task.small, votes))), kept)
+
+
+def costs_of(task: Task, size: int) -> Costs:
     costs = task.bag.costs
-    size = total_bytes((task.bag, task.search, task.small, task.lanes, votes))
-    return Answer(votes, Costs(int(costs[NODES]), int(costs[ROWS_SCANNED]), int(costs[STACK_WORDS]), size), kept)
+    return Costs(int(costs[NODES]), int(costs[ROWS_SCANNED]), int(costs[STACK_WORDS]), size)
+
+
+def count_side_by_side(forest: Forest, n_queries: int, n_columns: int) -> int:
+    """How many trees one query may go down together."""
+    kept, target, rules = forest[:3]
+    if n_queries != 1 or kept.n_codes.max(initial=0) > BINS:
+        return 1
+    return count_lanes(kept.shape[0], kept.bytes_when_ranked, target, rules, n_columns)
+
+
+def explore_side_by_side(forest: Forest, X: Array, columns: Array, trees: range) -> Answer:
+    """``explore_some`` for one query: all trees together as long as they share rows, then each with what is left."""
+    binned, votes = forest.kept.binned, no_votes(forest, X)
+    table = forest.table if binned is None else table_of_bins(binned)
+    numbers = () if binned is None else (binned.numbers, binned.number)
+    lanes = new_lanes(table, forest.target, columns, len(trees), *numbers)
+    above = new_task(table, forest.target, forest.rules, X, columns)
+    rows, handed = walk_together(above, lanes, trees, votes)
+    spent = costs_of(above, total_bytes((above.bag, above.search, above.small, lanes, votes)))
+    if not handed.wanted.any():
+        return Answer(votes, spent, [])
+    table = take_table(table, rows) if binned is None else forest.kept.rank(rows)
+    below = new_task(table, take_target(forest.target, rows), forest.rules, X, columns, handed)
+    explore_silently(below, trees, votes)
+    size = total_bytes((table, below.bag, below.search, below.small))
+    return Answer(votes, spent.plus(costs_of(below, size))._replace(bytes=spent.bytes + size), [])
 
 
 def explore(forest: Forest, X: Array, columns: Array, n_jobs: int | None, verbose: bool) -> Answer:
@@ -146,6 +184,8 @@ def explore(forest: Forest, X: Array, columns: Array, n_jobs: int | None, verbos
     if pays_to_reorder(forest, len(X)):
         forest = take(forest, lying_together(forest, columns))
     calls = plan_calls(forest, len(X), len(columns), jobs)
+    if len(calls) > 1:  # before several threads want it
+        forest.kept.prepare(count_side_by_side(forest, len(X), len(columns)) > 1)
     total = Answer(no_votes(forest, X), Costs(), [])
     with Progress(sum(len(trees) for trees, _ in calls), "trees", verbose) as progress:
         found = call_all(Shared(explore_some, forest, X, columns), calls, jobs)
@@ -162,12 +202,12 @@ def plan_calls(forest: Forest, n_queries: int, n_columns: int, jobs: int) -> lis
 
     The lazy algorithm starts anew for every query, so that it may be cut between queries as well.
     """
-    m, n = forest.table.codes.shape
+    n, m = forest.kept.shape
     trees, lazy = forest.n_estimators, forest.rules.algorithm == LAZY
     cells = n * m * (2.0 if lazy else 1 + np.log2(1 + (n if forest.rules.algorithm == EAGER else n_queries)))
     many = int(np.clip(CELLS_PER_CALL / cells, 1, n_queries)) if lazy else max(n_queries, 1)
     per_call = int(np.clip(CELLS_PER_CALL / (cells * (many if lazy else 1)), 1, -(-trees // jobs)))
-    side_by_side = count_lanes(*forest[:3], n_queries, n_columns)
+    side_by_side = count_side_by_side(forest, n_queries, n_columns)
     if side_by_side > 1:
         per_call = min(side_by_side, -(-trees // jobs))
     slices = [slice(first, min(first + many, n_queries)) for first in range(0, max(n_queries, 1), many)]
@@ -215,7 +255,7 @@ def by_missing_columns(X: Array) -> Iterator[tuple[Array, Array]]:
 
 def pays_to_reorder(forest: Forest, n_queries: int) -> bool:
     """Do many trees look at a large share of many rows? Multinomial counts belong to places: there rows stay."""
-    rules, n = forest.rules, forest.table.codes.shape[1]
+    rules, n = forest.rules, forest.kept.shape[0]
     many = forest.n_estimators >= TREES_TO_REORDER and n > ROWS_TO_REORDER and rules.bootstrap != MULTINOMIAL
     wide = rules.algorithm == EAGER or (rules.algorithm == BATCHED and n_queries * ROWS_PER_QUERY >= n)
     return bool(many and wide)
@@ -226,7 +266,7 @@ def lying_together(forest: Forest, columns: Array) -> Array:
     so that what they look at together is found together in memory.
     """
     rules = forest.rules._replace(algorithm=EAGER, bootstrap=EVERY_ROW_ONCE, min_samples_split=BLOCK + 1)
-    nobody = np.empty((0, forest.table.codes.shape[0]))
+    nobody = np.empty((0, forest.kept.shape[1]))
     task = new_task(forest.table, forest.target, rules, nobody, columns)
     explore_silently(task, range(1), no_votes(forest, nobody))
     heavy = task.bag.rows[: task.bag.size[0]]
@@ -240,12 +280,16 @@ def take(forest: Forest, rows: Array) -> Forest:
     """The forest of some of the rows, in this order. They keep their codes: these are in the order of the values, and
     a node looks only at codes that it holds, so that a table encoded from these rows alone would answer the same.
     """
-    table, target = forest.table, forest.target
-    kept = table._replace(codes=np.take(table.codes, rows, axis=1), coarse=table.coarse[rows])
+    return forest._replace(kept=Kept.ranked(take_table(forest.table, rows)), target=take_target(forest.target, rows))
+
+
+def take_table(table: Table, rows: Array) -> Table:
+    return table._replace(codes=np.take(table.codes, rows, axis=1), coarse=table.coarse[rows])
+
+
+def take_target(target: Target, rows: Array) -> Target:
     y, weight, multiplicity, ids = (a[rows] for a in (target.y, target.weight, target.multiplicity, target.row_ids))
-    return forest._replace(
-        table=kept, target=target._replace(y=y, weight=weight, multiplicity=multiplicity, row_ids=ids)
-    )
+    return target._replace(y=y, weight=weight, multiplicity=multiplicity, row_ids=ids)
 
 
 def explore_folds(forest: Forest, X: Array, own: Array, folds: Array, n_jobs: int | None, verbose: bool) -> Answer:
@@ -262,10 +306,10 @@ def explore_folds(forest: Forest, X: Array, own: Array, folds: Array, n_jobs: in
 
 def pays_to_share(forest: Forest, folds: Array, own: Array) -> bool:
     """Can folds of many rows share an exploration, and does it end within a few calls' time, for it is one?"""
-    (m, n), n_folds = forest.table.codes.shape, int(max(folds.max(), own.max(initial=-1))) + 1
+    (n, m), n_folds = forest.kept.shape, int(max(folds.max(), own.max(initial=-1))) + 1
     cells = n_folds * n * m * (1 + np.log2(n))
     few_calls = cells < CALLS_TO_SHARE * CELLS_PER_CALL
-    return n_folds >= FOLDS_TO_SHARE and few_calls and can_subtract(*forest[:3])
+    return n_folds >= FOLDS_TO_SHARE and few_calls and can_subtract(forest.table, forest.target, forest.rules)
 
 
 def explore_shared(forest: Forest, X: Array, own: Array, folds: Array, n_jobs: int | None, verbose: bool) -> Answer:

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import datetime
 import importlib.util
-from collections.abc import Callable, Hashable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable, Hashable, Sequence
 from decimal import Decimal
 from numbers import Real
 from typing import Any, NamedTuple
@@ -14,14 +13,12 @@ import narwhals as nw
 import numpy as np
 from sklearn.utils.validation import check_array
 
-from lazyforest.engine.encoding import Ranking, bin_codes, encode_numbers, new_ranking, rank_numbers
-from lazyforest.engine.layout import BINS, COARSE, CODES, Array, Table
+from lazyforest.engine.encoding import Ranking, new_ranking, rank_numbers
+from lazyforest.engine.layout import CODES, Array
 
 NUMBER, DATE, DURATION, CATEGORY, EMPTY = "numbers", "dates", "durations", "categories", "no values"
 TEXT, BOOL = "text", "true or false"
 LONGEST_INTEGER = 2**53
-CELLS_AT_ONCE = 1 << 18
-CELLS_TO_SHARE = 1 << 16  # among threads: fewer are done before a thread has begun
 
 
 class Raw(NamedTuple):
@@ -34,6 +31,7 @@ class Raw(NamedTuple):
     distinct: list[Any] | None = None
     family: str = NUMBER  # what the categories are: TEXT, BOOL or NUMBER
     ascending: bool = False  # are the distinct values in order, and does each occur?
+    own: bool = False  # are the numbers nobody else's?
 
 
 class Column(NamedTuple):
@@ -74,17 +72,18 @@ def read(X: Any, categorical: Any = "from_dtype", remembered: list[Column] | Non
     wanted = wanted_categories(categorical, [None] * array.shape[1], remembered)
     if array.dtype == object:
         return [read_values(list(array[:, j]), j, wanted[j]) for j in range(array.shape[1])]
-    return read_matrix(array, range(array.shape[1]), wanted)
+    own = isinstance(X, list | np.ndarray) and not np.may_share_memory(array, X)
+    return read_matrix(array, range(array.shape[1]), wanted, own)
 
 
-def read_matrix(array: Array, names: Sequence[Any], wanted: list[bool | None]) -> list[Raw]:
+def read_matrix(array: Array, names: Sequence[Any], wanted: list[bool | None], own: bool = False) -> list[Raw]:
     """Numbers, looked at all at once: 12,625 columns one by one take seconds."""
     if np.isinf(array).any():
         for j, name in enumerate(names):
             finite(array[:, j], name)
     ranking = new_ranking(len(array) if any(wanted) else 0)
     return [
-        as_categories(array[:, j], name, ranking) if want else Raw(name, NUMBER, array[:, j])
+        as_categories(array[:, j], name, ranking) if want else Raw(name, NUMBER, array[:, j], own=own)
         for j, (name, want) in enumerate(zip(names, wanted, strict=True))
     ]
 
@@ -337,82 +336,7 @@ def index_values(values: list[Any]) -> tuple[Array, list[Any]]:
     return indices, [value for value, index in seen.items() if index >= 0]
 
 
-# Encoding ----------------------------------------------------------------------------------------------
-
-
-def encode(columns: list[Raw], jobs: int = 1) -> tuple[Table, list[Column]]:
-    """Dense ranks and coarse bins of the training columns, and what to remember of them; numbers in so many threads."""
-    table, remembered = new_table(columns), []
-    m, n = table.codes.shape
-    ranking = new_ranking(n)
-    for j, raw in enumerate(columns):
-        column = Column(raw.name, raw.kind, raw.family)
-        if raw.numbers is None:
-            table.codes[j], column = code_categories(raw)
-            bin_codes(table.codes[j], len(column.codes), ranking.bins, table.first_code[j], table.coarse, j)
-        remembered.append(column)
-    jobs = min(jobs, m) if n * m >= CELLS_TO_SHARE else 1
-    runs = list(runs_of_numbers(columns, n, jobs))
-    if jobs == 1:
-        for first, last in runs:
-            encode_run(table, columns[first:last], first, table.coarse, first, ranking)
-    else:
-        with ThreadPoolExecutor(jobs) as pool:
-            list(pool.map(lambda k: encode_apart(table, columns, runs[k::jobs]), range(jobs)))
-    return without_gaps(table), remembered
-
-
-def new_table(columns: list[Raw]) -> Table:
-    """Room for them; each column of numbers has as much for its values as there are rows."""
-    n, m = count_rows(columns[0]), len(columns)
-    is_category = np.array([raw.numbers is None for raw in columns])
-    return Table(
-        codes=np.empty((m, n), dtype=CODES[0] if n < np.iinfo(CODES[0]).max else CODES[1]),
-        coarse=np.empty((n, m), dtype=COARSE),
-        first_code=np.empty((m, BINS + 1), dtype=np.int64),
-        is_category=is_category,
-        values=np.zeros((m - is_category.sum()) * n),
-        value_start=n * (np.cumsum(~is_category) - ~is_category),
-    )
-
-
-def encode_run(table: Table, some: list[Raw], first: int, coarse: Array, at: int, ranking: Ranking) -> None:
-    """Columns of numbers, the table's from ``first`` on; their bins are written to columns ``at`` and on."""
-    x = np.array([raw.numbers for raw in some])
-    encode_numbers(
-        x, x.view(np.uint64), table.codes, table.first_code, table.values, table.value_start, first, coarse, at, ranking
-    )
-
-
-def encode_apart(table: Table, columns: list[Raw], runs: list[tuple[int, int]]) -> None:
-    """In a thread of several: bins of a row lie together, and threads that write to them wait for each other."""
-    n = table.codes.shape[1]
-    ranking = new_ranking(n)
-    for first, last in runs:
-        own = np.empty((n, last - first), dtype=COARSE)
-        encode_run(table, columns[first:last], first, own, 0, ranking)
-        table.coarse[:, first:last] = own
-
-
-def without_gaps(table: Table) -> Table:
-    """Values one column after the other, if more than half of their room is unused."""
-    counts = np.where(table.is_category, 0, table.first_code[:, BINS] - 1)
-    if 2 * counts.sum() > len(table.values):
-        return table
-    kept = [table.values[start : start + count] for start, count in zip(table.value_start, counts, strict=True)]
-    return table._replace(values=np.concatenate(kept), value_start=np.cumsum(counts) - counts)
-
-
-def runs_of_numbers(columns: list[Raw], n: int, jobs: int) -> Iterator[tuple[int, int]]:
-    """Neighbouring columns of numbers to be encoded together: up to so many cells."""
-    first, most = 0, min(CELLS_AT_ONCE, n * len(columns) / jobs)
-    for last in range(1, len(columns) + 1):
-        ends = last == len(columns) or columns[last].numbers is None or (last - first) * n >= most
-        if columns[last - 1].numbers is None:
-            first = last
-        elif ends:
-            yield first, last
-            first = last
+# Encoding: of training rows, see kept.py ---------------------------------------------------------------
 
 
 def rank(x: Array, codes: Array, ranking: Ranking) -> Array:
@@ -426,22 +350,6 @@ def count_rows(raw: Raw) -> int:
     held = raw.numbers if raw.numbers is not None else raw.indices
     assert held is not None  # a column is one or the other
     return len(held)
-
-
-def code_categories(raw: Raw) -> tuple[Array, Column]:
-    """Codes 1, 2... of the categories that occur, in ascending order of their values; 0 is missing."""
-    assert raw.indices is not None
-    assert raw.distinct is not None
-    if raw.ascending:
-        known = {value: code for code, value in enumerate(raw.distinct, start=1)}
-        return raw.indices + 1, Column(raw.name, CATEGORY, raw.family, known)
-    used = np.bincount(raw.indices + 1, minlength=len(raw.distinct) + 1)[1:] > 0
-    ascending = sorted((value, k) for k, value in enumerate(raw.distinct) if used[k])
-    code_of = np.zeros(len(raw.distinct) + 1, dtype=np.int64)  # the last one, index -1, is missing
-    for code, (_, k) in enumerate(ascending, start=1):
-        code_of[k] = code
-    known = {value: code for code, (value, _) in enumerate(ascending, start=1)}
-    return code_of[raw.indices], Column(raw.name, CATEGORY, raw.family, known)
 
 
 def encode_queries(columns: list[Raw], remembered: list[Column]) -> Array:

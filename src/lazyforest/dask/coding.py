@@ -12,7 +12,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from lazyforest.engine.layout import BINS, CODES, Array
-from lazyforest.table import CATEGORY, EMPTY, Column, Raw, code_categories, describe, read
+from lazyforest.kept import code_categories
+from lazyforest.table import CATEGORY, EMPTY, Column, Raw, describe, read
 
 CODES_PER_BIN = 128
 MOST_CODES = (BINS - 1) * CODES_PER_BIN  # of a column of numbers

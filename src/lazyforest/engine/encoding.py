@@ -6,14 +6,17 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from lazyforest.engine.bootstrap import GOLDEN
+from lazyforest.engine.bootstrap import GOLDEN, mix
 from lazyforest.engine.layout import BINS, ROW, Array, entry, jit, public
+from lazyforest.engine.sorting import sort_words
 
 FEW = 256  # distinct values up to here are looked up in a table, more are sorted
 SLOTS = 1024
 TO_SLOT = np.uint64(54)
 SIGN, MOST = np.uint64(1 << 63), np.uint64(0x7FF0 << 48)  # of a float64; above MOST, without its sign, it is NaN
 DIGITS, DIGIT_BITS = 6, 11  # at most
+SAMPLE, SAMPLE_BITS = 4096, 24  # numbers of a column that place its bins, and how closely
+TURNED = 512  # rows
 SPARE_BITS = 8  # beyond those of the number of rows: few of them agree in so many
 
 
@@ -71,6 +74,86 @@ def rank_numbers(x: Any, bits: Any, codes: Any, values: Any, ranking: Any) -> An
 def bin_codes(codes: Any, n_values: Any, bins: Any, first_code: Any, coarse: Any, j: Any) -> None:
     """``bin_column`` for callers outside the engine."""
     bin_column(codes, n_values, bins, first_code, coarse, j)
+
+
+@entry
+def bin_numbers(x: Any, bits: Any, columns: Any, few_values: Any, first_code: Any, coarse: Any, ranking: Any) -> None:
+    """Columns of numbers, the rows of ``x``, become rows of coarse bins; only columns of few numbers get codes.
+
+    A bin of another column is left room for as many codes as it has rows.
+    """
+    for k in range(x.shape[0]):
+        j = columns[k]
+        bins = coarse[j]
+        n_values = rank_few(x[k], bits[k], bins, ranking.few, ranking.slots)
+        if n_values < BINS:
+            rank_distinct(ranking.few[:n_values], ranking.ranks, few_values[j])
+            for i in range(bins.size):
+                if bins[i] > 0:
+                    bins[i] = ranking.ranks[np.int64(bins[i]) - 1]
+            for b in range(BINS + 1):
+                first_code[j, b] = min(b, n_values + 1)
+        else:
+            count = take_sample(bits[k], ranking.keys[0], ranking.keys[1], ranking.places[0])
+            place_edges(ranking.keys[0], count, ranking.keys[1])
+            bin_by_edges(bits[k], ranking.keys[1], bins, ranking.places[0])
+            first_code[j, 0], first_code[j, 1] = 0, 1
+            for b in range(1, BINS):
+                first_code[j, b + 1] = first_code[j, b] + ranking.places[0, b]
+
+
+@jit
+def take_sample(bits: Any, keys: Any, spare: Any, places: Any) -> Any:
+    """Upper bits of what sorts like some of the numbers, ascending; returns how many."""
+    n, count, lowest, highest = np.uint64(bits.size), 0, ~np.uint64(0), np.uint64(0)
+    for k in range(min(SAMPLE, max(bits.size // 4, BINS))):
+        key = sortable(bits[(mix(GOLDEN, np.uint64(k)) >> np.uint64(32)) * n >> np.uint64(32)])
+        keys[count] = key
+        if key > np.uint64(0):
+            lowest, highest = min(lowest, key), max(highest, key)
+            count += 1
+    dropped = np.uint64(max(count_bits(highest - min(lowest, highest)) - SAMPLE_BITS, 0))
+    for k in range(count):
+        keys[k] = (keys[k] - lowest) >> dropped
+    sort_words(keys, spare, places, count, np.uint64(0), np.int64((highest - min(lowest, highest)) >> dropped))
+    for k in range(count):
+        keys[k] = lowest + (keys[k] << dropped)
+    return count
+
+
+@jit
+def place_edges(keys: Any, count: Any, edges: Any) -> None:
+    """From a sample: edges[b] is where bin b begins. Bins of about equally many rows, missing values in the first."""
+    edges[0], edges[1] = np.uint64(0), np.uint64(1)
+    for b in range(2, BINS):
+        edges[b] = keys[(b - 1) * count // (BINS - 1)] if count > 0 else ~np.uint64(0)
+
+
+@jit
+def bin_by_edges(bits: Any, edges: Any, bins: Any, counts: Any) -> None:
+    """The bin of each number, by halves; how many rows each bin has."""
+    counts[:BINS] = 0
+    for i in range(bits.size):
+        key, b = sortable(bits[i]), np.int64(0)
+        b += (BINS // 2) * np.int64(key >= edges[b + BINS // 2])
+        b += (BINS // 4) * np.int64(key >= edges[b + BINS // 4])
+        b += (BINS // 8) * np.int64(key >= edges[b + BINS // 8])
+        b += (BINS // 16) * np.int64(key >= edges[b + BINS // 16])
+        b += (BINS // 32) * np.int64(key >= edges[b + BINS // 32])
+        b += (BINS // 64) * np.int64(key >= edges[b + BINS // 64])
+        b += (BINS // 128) * np.int64(key >= edges[b + BINS // 128])
+        b += np.int64(key >= edges[b + 1])
+        bins[i] = b
+        counts[b] += 1
+
+
+@entry
+def turn(source: Any, out: Any) -> None:
+    """Columns become rows, a block at a time: neighbours in both are near."""
+    for start in range(0, out.shape[0], TURNED):
+        for j in range(out.shape[1]):
+            for i in range(start, min(start + TURNED, out.shape[0])):
+                out[i, j] = source[j, i]
 
 
 @jit

@@ -14,8 +14,6 @@ import numpy as np
 from lazyforest.engine.bins import search_large
 from lazyforest.engine.bootstrap import CHILD, draw_counts, mix, root_key
 from lazyforest.engine.counts import x_log2_x_table
-from lazyforest.engine.lane_histograms import join_codes
-from lazyforest.engine.lanes import Lanes, draw_lanes, leave_lane, new_lanes, next_lane
 from lazyforest.engine.layout import (
     BATCHED,
     BINS,
@@ -93,6 +91,25 @@ class Bag(NamedTuple):
     costs: Array  # (COSTS,)
 
 
+class Handed(NamedTuple):
+    """Nodes on the path of one query, one per tree, whose rows ``lanes.py`` has found: the exploration goes on there.
+
+    Of all rows that some tree has there, a table was made.
+    """
+
+    weight: Array  # (rows, trees) uint8
+    wanted: Array  # (trees,) bool: others have voted
+    depth: Array  # (trees,)
+    words: Array  # (trees,) as in a frame
+    bag: Array  # (trees,) rows of the bootstrap
+    keys: Array  # (trees,) as in a frame
+
+
+def nothing_handed() -> Handed:
+    none = np.empty(0, dtype=np.int64)
+    return Handed(np.empty((0, 0), np.uint8), none > 0, none, none, none, none.view(np.uint64))
+
+
 class Task(NamedTuple):
     """All that one thread needs to explore trees: the first arguments of ``explore_trees``."""
 
@@ -103,11 +120,13 @@ class Task(NamedTuple):
     search: Search
     small: Small
     bag: Bag
-    lanes: Lanes
+    handed: Handed
 
 
-def new_task(table: Table, target: Target, rules: Rules, X: Array, columns: Array, side_by_side: int = 1) -> Task:
-    """Buffers for exploring trees that may use ``columns`` (ascending), so many trees at a time."""
+def new_task(
+    table: Table, target: Target, rules: Rules, X: Array, columns: Array, handed: Handed | None = None
+) -> Task:
+    """Buffers for exploring trees that may use ``columns`` (ascending), from their roots or from nodes handed over."""
     n = table.codes.shape[1]
     heaviest = int(target.weight.max(initial=0))
     most = max(13 * int(target.weight.sum()), n * heaviest)  # a Poisson count never passes 13, another never n
@@ -137,8 +156,7 @@ def new_task(table: Table, target: Target, rules: Rules, X: Array, columns: Arra
     f = frozen(x_log2_x_table(2 * int(target.weight.sum())))
     search = new_search(table, target, weight, f, frozen(columns))
     small = new_small(table, target, weight, listed)
-    lanes = new_lanes(table, target, rules, len(X), columns, side_by_side)
-    return Task(table, target, rules, X, search, small, bag, lanes)
+    return Task(table, target, rules, X, search, small, bag, handed or nothing_handed())
 
 
 @public
@@ -372,12 +390,22 @@ def start(algorithm: Any, bag: Any, key: Any, group: Any) -> Any:
 
 
 @inlined
-def start_lane(lanes: Any, lane: Any, bag: Any, weight: Any) -> Any:
-    """Put the node that a lane has come to on the stack."""
-    n = leave_lane(lanes, lane, bag.rows, weight)
-    bag.size[0] = lanes.bag[lane]
+def start_below(handed: Any, k: Any, bag: Any, weight: Any) -> Any:
+    """Put a node that was handed over on the stack."""
+    n = take_handed(handed.weight, k, bag.rows, weight)
+    bag.size[0] = handed.bag[k]
     bag.block[0] = bag.block[1] = 0
-    return push(bag, 0, Frame(0, n, 0, 1, lanes.depth[lane], -1, lanes.words[lane], 0, 0, lanes.keys[lane]))
+    return push(bag, 0, Frame(0, n, 0, 1, handed.depth[k], -1, handed.words[k], 0, 0, handed.keys[k]))
+
+
+@jit
+def take_handed(weights: Any, k: Any, rows: Any, weight: Any) -> Any:
+    """The rows of a node, and what they weigh; returns how many."""
+    n = 0
+    for r in range(weights.shape[0]):
+        rows[n], weight[r] = r, weights[r, k]
+        n += weights[r, k] > 0
+    return n
 
 
 @inlined
@@ -441,7 +469,7 @@ def explore_trees(
     search: Any,
     small: Any,
     bag: Any,
-    lanes: Any,
+    handed: Any,
     first: Any,
     last: Any,
     votes: Any,
@@ -450,16 +478,14 @@ def explore_trees(
     """Explore some trees, add the votes that their leaves cast and, where the record has room, note every node."""
     algorithm = rules.algorithm
     groups = max(X.shape[0], 1) if algorithm == LAZY else 1
-    side_by_side = lanes.state.size > 0
-    if side_by_side:
+    if handed.wanted.size > 0:
         bag.queries[0], bag.least[0] = 0, 0.0
-        join_codes(table.coarse, search.columns, table.first_code, lanes.ends, lanes.joined)
-        draw_lanes(target, rules, search.f, first, last, lanes)
     for turn in range((last - first) * groups):
         tree, group = first + turn // groups, turn % groups
-        if side_by_side:
-            lane = next_lane(table, target, rules, X, search, bag, lanes)
-            top = start_lane(lanes, lane, bag, search.weight)
+        if handed.wanted.size > 0:
+            if not handed.wanted[turn]:
+                continue
+            top = start_below(handed, turn, bag, search.weight)
         else:
             if group == 0:
                 draw_counts(rules.seed, tree, rules.bootstrap, target.row_ids, bag.counts)

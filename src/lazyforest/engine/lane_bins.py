@@ -10,12 +10,14 @@ from typing import Any
 
 import numpy as np
 
+from lazyforest.engine.encoding import SIGN, sortable
 from lazyforest.engine.layout import BINS, jit
 from lazyforest.engine.sorting import sort_words
 from lazyforest.engine.two import SLACK, score_two
 from lazyforest.engine.vectors import VECTOR, add_vector
 
 PARTS = 16  # of an opened bin's rows
+LOW = np.uint64(0xFFFFFFFF)
 NEW = 2  # beside the class of a row: the first of its code
 
 
@@ -57,14 +59,64 @@ def sort_opened(
     weight: Any,
     parts: Any,
     ends: Any,
+    bits: Any,
+    own_codes: Any,
+    own_values: Any,
+    first_value: Any,
+    first_code: Any,
 ) -> None:
     """Opened bins that no lane has opened before: their rows by codes, and what each lane holds of their parts."""
     for b in range(1, BINS):
         if opened[b] and entries[b] < 0:
             lo, hi = starts[b], starts[b + 1]
+            if bits.size > 0:
+                rank_bin(
+                    order[lo:hi], rows, bits, words, spare, places, first_code[b], own_codes, own_values, first_value
+                )
             entries[b] = sort_bin(order[lo:hi], code[lo:hi], kind[lo:hi], rows, codes, y, words, spare, places, most)
             if parts.shape[0] > 0:
                 part_bin(order, kind, lo, hi, weight, parts[b], ends[b])
+
+
+@jit
+def rank_bin(
+    order: Any,
+    rows: Any,
+    bits: Any,
+    words: Any,
+    spare: Any,
+    places: Any,
+    first: Any,
+    codes: Any,
+    values: Any,
+    first_value: Any,
+) -> None:
+    """Codes ``first``... and values for a bin's rows, whose numbers have these ``bits``.
+
+    Rows that come later, further down, are among these: what they have stays true.
+    """
+    lowest, highest = ~np.uint64(0), np.uint64(0)
+    for k in range(order.size):
+        key = sortable(bits[rows[order[k]]])
+        lowest, highest = min(lowest, key), max(highest, key)
+    for half in range(2):
+        shift = np.uint64(32 * half)
+        most = min((highest - min(lowest, highest)) >> shift, LOW)
+        if half == 0 or most > 0:
+            for k in range(order.size):
+                i = np.uint64(order[k]) if half == 0 else words[k] & LOW
+                key = (sortable(bits[rows[i]]) - lowest) >> shift
+                words[k] = (key & LOW) << np.uint64(32) | i
+            sort_words(words, spare, places, order.size, np.uint64(32), np.int64(most))
+    code, last = np.int64(first) - 1, np.uint64(0)
+    for k in range(order.size):
+        r = rows[words[k] & LOW]
+        key = sortable(bits[r])
+        if key != last:
+            code += 1
+            values[first_value + code - 1] = bits[r] if key != SIGN else np.uint64(0)
+            last = key
+        codes[r] = code
 
 
 @jit

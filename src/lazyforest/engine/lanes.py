@@ -2,8 +2,8 @@
 
 At the root every tree looks at the same rows, and further down the trees still look at much the same ones, for they
 follow the same query. So a row's counts in all trees (lanes) lie side by side and are added to histograms in one go:
-ten to fifteen times cheaper than tree by tree. A lane whose node has become small is handed over to the exploration
-of single trees.
+ten to fifteen times cheaper than tree by tree. Lanes whose nodes have become small are done; once all are, a table of
+the rows that are left is handed over to the exploration of single trees.
 
 For two classes by entropy and all columns; other forests do without.
 """
@@ -16,11 +16,13 @@ import numpy as np
 
 from lazyforest.engine.bins import open_column, search_categories, search_cuts
 from lazyforest.engine.bootstrap import BAG, CHILD, count_of, draw_word, mix, root_key
+from lazyforest.engine.exploration import Handed, Task, cast
 from lazyforest.engine.lane_bins import PARTS, add_bins, sort_by_bin, sort_opened
-from lazyforest.engine.lane_histograms import accumulate, fill_groups, fill_lanes, join_columns
+from lazyforest.engine.lane_histograms import accumulate, fill_groups, fill_lanes, join_codes, join_columns
 from lazyforest.engine.layout import (
     BINS,
     BLOCK,
+    CODES,
     EAGER,
     EDGES,
     ENTROPY,
@@ -35,9 +37,12 @@ from lazyforest.engine.layout import (
     ROWS_SCANNED,
     STACK_WORDS,
     Array,
+    Binned,
     Rules,
     Table,
     Target,
+    entry,
+    frozen,
     inlined,
     jit,
 )
@@ -101,6 +106,10 @@ class Lanes(NamedTuple):
     kind: Array  # (rows,) likewise: the class, NEW + class for the first row of a code
     parts: Array  # (BINS, PARTS + 1, 2, lanes) uint32: what lanes hold up to the end of each part of an opened bin
     ends_of_parts: Array  # (BINS, PARTS + 1) places in ``order``
+    numbers: Array  # (columns of numbers, rows) their bits, where the table has no codes; codes of opened bins go to:
+    number: Array  # (columns,) which of them it is
+    codes: Array  # (columns, rows) the table's, to be written
+    values: Array  # bits of the table's, to be written
     keep: Array  # (BINS, lanes) a mask: does the lane keep rows in this bin?
     border: Array  # (BINS,) does a lane's cut lie within the bin? Then its rows are told apart by their codes
     lowest: Array  # (lanes,) the lowest code of a number that the lane keeps, and how many
@@ -108,15 +117,12 @@ class Lanes(NamedTuple):
     draws: Array  # (lanes,) uint32
 
 
-def count_lanes(table: Table, target: Target, rules: Rules, n_queries: int, n_columns: int) -> int:
-    """How many trees may go side by side: 1 where that does not apply, otherwise as many as half of the table, or
-    ROOM, has bytes for.
+def count_lanes(n: int, n_bytes: int, target: Target, rules: Rules, n_columns: int) -> int:
+    """How many trees one query may go down side by side: 1 where that does not apply, otherwise as many as half of the
+    table's bytes, or ROOM, are enough for.
     """
-    n = table.coarse.shape[0]
-    wide_sets = bool(np.any(table.is_category & (table.first_code[:, BINS] > BINS)))
     applies = (
-        n_queries == 1
-        and n >= LEAST_ROWS
+        n >= LEAST_ROWS
         and (target.n_classes, rules.criterion) == (2, ENTROPY)
         and rules.algorithm != EAGER
         and rules.bootstrap != MULTINOMIAL
@@ -124,24 +130,39 @@ def count_lanes(table: Table, target: Target, rules: Rules, n_queries: int, n_co
         and rules.max_features >= n_columns
         and target.weights_are_sizes
         and int(target.weight.max(initial=0)) <= HEAVIEST
-        and not wide_sets
     )
-    held = sum(part.nbytes for part in (table.codes, table.coarse, table.values))
-    room = max(ROOM, held // 2) // n
+    room = max(ROOM, n_bytes // 2) // n if applies else 1
     return int(np.clip(room // VECTOR * VECTOR, VECTOR, LANES)) if applies else 1
 
 
-def new_lanes(table: Table, target: Target, rules: Rules, n_queries: int, columns: Array, trees: int) -> Lanes:
-    """Room for ``trees`` side by side; none where that does not apply."""
+def table_of_bins(binned: Binned) -> Table:
+    """A table whose codes and values are yet to be written, those of columns of few numbers apart."""
+    n, m = binned.coarse.shape
+    values = np.empty((m, n))
+    few = binned.first_code[:, BINS] <= BINS
+    values[few, : BINS - 1] = binned.few_values[few]
+    return Table(
+        codes=np.empty((m, n), dtype=CODES[0] if n < np.iinfo(CODES[0]).max else CODES[1]),
+        coarse=binned.coarse,
+        first_code=binned.first_code,
+        is_category=binned.is_category,
+        values=values.ravel(),
+        value_start=np.arange(m) * n,
+    )
+
+
+def new_lanes(
+    table: Table, target: Target, columns: Array, trees: int, numbers: Array | None = None, number: Array | None = None
+) -> Lanes:
+    """Room for ``trees`` side by side; ``numbers`` of a table that has no codes."""
     n, m = table.coarse.shape
-    if not 1 < trees <= count_lanes(table, target, rules, n_queries, len(columns)):
-        n, m, trees = 0, 0, 0
     lanes = -(-trees // VECTOR) * VECTOR
     slots = min(m, HISTOGRAM_COLUMNS)
-    ends = join_columns(table.first_code[columns, BINS], n, slots) if trees else []
+    ends = join_columns(table.first_code[columns, BINS], n, slots)
     count = np.dtype(np.uint16 if table.codes.dtype == np.uint16 else np.uint32)
     histogram = aligned((slots, BINS + 1, 2, lanes), count)  # one more: else columns meet in the cache
-    heaviest = max(int(target.weight.max(initial=1)), 1) if trees else 1
+    heaviest = max(int(target.weight.max(initial=1)), 1)
+    ranked = numbers is None
     return Lanes(
         weight=aligned((n, lanes), np.uint8),
         rows=np.empty(n, dtype=ROW),
@@ -180,6 +201,10 @@ def new_lanes(table: Table, target: Target, rules: Rules, n_queries: int, column
         kind=np.empty(n, dtype=np.uint8),
         parts=aligned((BINS if n >= ROWS_TO_PART else 0, PARTS + 1, 2, lanes), np.uint32),
         ends_of_parts=np.empty((BINS, PARTS + 1), dtype=np.int64),
+        numbers=frozen(np.empty((1, 0), dtype=np.uint64) if numbers is None else numbers.view(np.uint64)),
+        number=frozen(np.zeros(m, dtype=np.int64) if number is None else number),
+        codes=np.empty((m, 0), dtype=table.codes.dtype) if ranked else table.codes,
+        values=(np.empty(0) if ranked else table.values).view(np.uint64),
         keep=aligned((BINS, lanes), np.uint8),
         border=np.empty(BINS, dtype=np.bool_),
         lowest=np.empty(lanes, dtype=np.uint32),
@@ -215,7 +240,7 @@ def draw_lanes(target: Any, rules: Any, f: Any, first: Any, last: Any, lanes: An
         lanes.state[lane] = GONE if lane >= used else WALKING if weighs[lane] < most else DONE
         lanes.depth[lane], lanes.bag[lane] = 0, lanes.held[lane]
         lanes.words[lane] = lanes.held[lane] + (1 if rules.algorithm != LAZY else 0)
-    stop_lanes(rules, lanes)
+    stop_lanes(lanes)
 
 
 @jit
@@ -369,6 +394,11 @@ def search_lane(
                 lanes.weight,
                 lanes.parts,
                 lanes.ends_of_parts,
+                lanes.numbers[lanes.number[j]],
+                lanes.codes[j],
+                lanes.values,
+                table.value_start[j],
+                table.first_code[j],
             )
             add_bins(
                 search.opened,
@@ -397,7 +427,7 @@ def search_lane(
 
 
 @inlined
-def choose_in_lanes(table: Any, target: Any, rules: Any, search: Any, bag: Any, lanes: Any) -> None:
+def choose_in_lanes(table: Any, target: Any, rules: Any, search: Any, bag: Any, lanes: Any, votes: Any) -> None:
     """The best condition of every walking lane, in ``lanes.best``."""
     n, m, f, reach, total = lanes.place[ROWS], search.columns.size, search.f, lanes.reach, lanes.total
     slots, is_category, may_win, rough = lanes.histogram.shape[0], table.is_category, lanes.may_win, lanes.rough
@@ -425,7 +455,7 @@ def choose_in_lanes(table: Any, target: Any, rules: Any, search: Any, bag: Any, 
             total,
         )
         if start == 0:
-            begin_search(lanes, rules, f)
+            begin_search(rules, f, bag, lanes, votes)
         # edges of groups of numbers, sets, cuts of numbers: these last, for a set that ties with a higher column
         for turn in range(3):
             if turn == 2:
@@ -485,17 +515,35 @@ def find_wanted(table: Any, search: Any, lanes: Any, columns: Any) -> None:
 
 
 @inlined
-def begin_search(lanes: Any, rules: Any, f: Any) -> None:
-    """What the condition of each lane has to beat; lanes that need none, for they are leaves, are done."""
+def begin_search(rules: Any, f: Any, bag: Any, lanes: Any, votes: Any) -> None:
+    """What the condition of each lane has to beat; lanes that need none, for they are leaves, vote and are gone."""
+    any_leaf = False
     for lane in range(lanes.state.size):
         a, b = lanes.total[0, lane], lanes.total[1, lane]
-        lanes.score[lane] = lanes.reach[lane] = 0.0
-        if lanes.state[lane] == WALKING and (a == 0 or b == 0 or a + b < rules.min_samples_split):
-            lanes.state[lane] = DONE
+        lanes.score[lane], lanes.best[lane, 0] = 0.0, -1
+        lanes.keep[0, lane] = EVERYTHING
         if lanes.state[lane] == WALKING:
             lanes.score[lane] = (f[a] + f[b] - f[a + b]) + MIN_GAIN * float(a + b)
+            if a == 0 or b == 0 or a + b < rules.min_samples_split or lanes.depth[lane] >= rules.max_depth:
+                bag.total[0], bag.total[1] = a, b
+                cast(bag.total, rules, bag.vote)
+                votes[0, 0] += bag.vote[0]
+                votes[0, 1] += bag.vote[1]
+                bag.costs[NODES] += 1
+                bag.costs[STACK_WORDS] = max(bag.costs[STACK_WORDS], lanes.words[lane])
+                lanes.state[lane], lanes.keep[0, lane], any_leaf = GONE, 0, True
         lanes.reach[lane] = lanes.score[lane]
-        lanes.best[lane, 0] = -1
+    if any_leaf:
+        forget_rows(lanes.weight, lanes.place[ROWS], lanes.keep)
+
+
+@jit
+def forget_rows(weight: Any, n: Any, keep: Any) -> None:
+    """Rows of lanes that are gone."""
+    lanes, weights, mask = weight.shape[1], weight.reshape(-1), keep.reshape(-1)
+    for i in range(n):
+        for lane in range(0, lanes, VECTOR):
+            mask_vector(weights, i * lanes + lane, mask, lane)
 
 
 @inlined
@@ -524,7 +572,7 @@ def part_lanes(table: Any, rules: Any, X: Any, search: Any, bag: Any, lanes: Any
     for lane in range(state.size):
         if state[lane] == WALKING:
             lanes.words[lane] += lanes.held[lane]
-    stop_lanes(rules, lanes)
+    stop_lanes(lanes)
 
 
 @inlined
@@ -579,45 +627,52 @@ def keep_rows(lanes: Any, codes: Any, coarse: Any, j: Any) -> None:
 
 
 @jit
-def stop_lanes(rules: Any, lanes: Any) -> None:
+def stop_lanes(lanes: Any) -> None:
     """Lanes go on where nodes are large and share most of their rows."""
     state, held, together = lanes.state, lanes.held, np.int64(0)
     for lane in range(state.size):
         together += held[lane] if state[lane] == WALKING else 0
     for lane in range(state.size):
         alone = held[lane] <= SMALL or together < WORTH * lanes.place[ROWS]
-        if state[lane] == WALKING and (alone or lanes.depth[lane] >= rules.max_depth):
+        if state[lane] == WALKING and alone:
             state[lane] = DONE
 
 
-@inlined
-def next_lane(table: Any, target: Any, rules: Any, X: Any, search: Any, bag: Any, lanes: Any) -> Any:
-    """Go down, all lanes together, until one is done; returns it."""
-    while not any_done(lanes.state):
-        choose_in_lanes(table, target, rules, search, bag, lanes)
+@entry
+def walk_lanes(
+    table: Any,
+    target: Any,
+    rules: Any,
+    X: Any,
+    search: Any,
+    bag: Any,
+    lanes: Any,
+    first: Any,
+    last: Any,
+    votes: Any,
+) -> None:
+    """Go down, the trees first to last together, until all lanes are done; those that come to a leaf vote."""
+    join_codes(table.coarse, search.columns, table.first_code, lanes.ends, lanes.joined)
+    draw_lanes(target, rules, search.f, first, last, lanes)
+    while any_walking(lanes.state):
+        choose_in_lanes(table, target, rules, search, bag, lanes, votes)
         part_lanes(table, rules, X, search, bag, lanes)
-    lane = 0
-    while lanes.state[lane] != DONE:
-        lane += 1
-    return lane
 
 
 @jit
-def any_done(state: Any) -> Any:
+def any_walking(state: Any) -> Any:
     for lane in range(state.size):
-        if state[lane] == DONE:
+        if state[lane] == WALKING:
             return True
     return False
 
 
-@jit
-def leave_lane(lanes: Any, lane: Any, rows: Any, weight: Any) -> Any:
-    """The lane's rows, and what they weigh; returns how many."""
-    n = 0
-    for i in range(lanes.place[ROWS]):
-        w, r = lanes.weight[i, lane], lanes.rows[i]
-        rows[n], weight[r] = r, w
-        n += w > 0
-        lanes.weight[i, lane] = 0
-    lanes.state[lane] = GONE
-    return n
+def walk_together(task: Task, lanes: Lanes, trees: range, votes: Array) -> tuple[Array, Handed]:
+    """``walk_lanes``; returns the rows that are left, and the nodes that they are in."""
+    walk_lanes(
+        task.table, task.target, task.rules, task.X, task.search, task.bag, lanes, trees.start, trees.stop, votes
+    )
+    n = int(lanes.place[ROWS])
+    return lanes.rows[:n], Handed(
+        lanes.weight[:n], lanes.state == DONE, lanes.depth, lanes.words, lanes.bag, lanes.keys
+    )

@@ -66,6 +66,20 @@ class Table(NamedTuple):
     value_start: Array  # (columns,) int64: code c of column j is values[value_start[j] + c - 1]
 
 
+class Binned(NamedTuple):
+    """The training columns before any number is ranked: what one query needs at first.
+
+    Only columns of at most 255 numbers have codes. In others, a bin is left room for as many codes as it has rows.
+    """
+
+    coarse: Array  # as in a table, but the bins' edges are others
+    first_code: Array  # likewise
+    is_category: Array
+    few_values: Array  # (columns, 255) float64: the distinct numbers of columns that have codes
+    numbers: Array  # (columns of numbers, rows) float64
+    number: Array  # (columns,) int64: which of these it is
+
+
 class Target(NamedTuple):
     """What is predicted, and what each row weighs before bootstrapping."""
 

@@ -1,0 +1,232 @@
+"""The training columns, encoded as far as queries need it: for one query bins are enough, for many all are ranked."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+
+from lazyforest.engine.encoding import Ranking, bin_codes, bin_numbers, encode_numbers, new_ranking, turn
+from lazyforest.engine.layout import BINS, COARSE, CODES, Array, Binned, Table
+from lazyforest.table import CATEGORY, Column, Raw, count_rows
+
+CELLS_AT_ONCE = 1 << 18
+CELLS_TO_SHARE = 1 << 16  # among threads: fewer are done before a thread has begun
+LEAST_ROOM = 4096  # rows of a column's sample
+
+
+class Kept:
+    """The columns as they came and, from when they are asked for, bins or ranks."""
+
+    def __init__(self, columns: list[Raw], jobs: int = 1) -> None:
+        self.shape = count_rows(columns[0]), len(columns)
+        self.jobs = min(jobs, len(columns)) if self.shape[0] * self.shape[1] >= CELLS_TO_SHARE else 1
+        self.columns: list[Column] = []  # what queries have to be like
+        self.codes: dict[int, Array] = {}  # of categories
+        for j, raw in enumerate(columns):
+            column = Column(raw.name, raw.kind, raw.family)
+            if raw.numbers is None:
+                self.codes[j], column = code_categories(raw)
+            self.columns.append(column)
+        some = [raw for raw in columns if raw.numbers is not None]
+        self.numbers: Array | None = lay_together(some, self.shape[0])
+        self._binned: Binned | None = None
+        self._table: Table | None = None
+
+    @classmethod
+    def ranked(cls, table: Table) -> Kept:
+        """Of a table that there is already."""
+        kept = cls.__new__(cls)
+        m, n = table.codes.shape
+        kept.shape, kept.jobs, kept.columns, kept.codes = (n, m), 1, [], {}
+        kept.numbers, kept._binned, kept._table = None, None, table
+        return kept
+
+    @property
+    def is_category(self) -> Array:
+        return self._table.is_category if self._table else np.array([column.is_category for column in self.columns])
+
+    @property
+    def n_codes(self) -> Array:
+        """Of categories: one more than there are, for missing values are one as well."""
+        if self._table:
+            return np.where(self._table.is_category, self._table.first_code[:, BINS], 0)
+        return np.array([column.is_category * (len(column.codes) + 1) for column in self.columns])
+
+    @property
+    def table(self) -> Table:
+        """All columns ranked. From then on, nothing else is kept."""
+        if self._table is None:
+            self._table = self.rank(None)
+            self.numbers, self._binned, self.codes = None, None, {}
+        return self._table
+
+    @property
+    def binned(self) -> Binned | None:
+        """Bins of the numbers as they came; None once there is a table."""
+        if self._table is None and self._binned is None:
+            self._binned = self.bin()
+        return self._binned
+
+    def prepare(self, bins_only: bool) -> None:
+        """Encode now what calls in several threads will need."""
+        _ = self.binned if bins_only else self.table
+
+    @property
+    def nbytes(self) -> int:
+        parts = [*(self._table or ()), *(self._binned or ()), *self.codes.values(), self.numbers]
+        return sum(getattr(part, "nbytes", 0) for part in parts)
+
+    @property
+    def bytes_when_ranked(self) -> int:
+        n, m = self.shape
+        return n * (m * (code_type(n).itemsize + 1) + 8 * int((~self.is_category).sum()))
+
+    def rank(self, rows: Array | None) -> Table:
+        """The table of all rows or some."""
+        assert self.numbers is not None  # or there is a table
+        x = self.numbers if rows is None else np.take(self.numbers, rows, axis=1)
+        table = new_table(x.shape[1], self.is_category)
+        ranking = new_ranking(max(x.shape[1], self.n_codes.max(initial=0)))
+        for j, codes in self.codes.items():
+            table.codes[j] = codes if rows is None else codes[rows]
+            bin_codes(table.codes[j], self.n_codes[j] - 1, ranking.bins, table.first_code[j], table.coarse, j)
+        runs = list(runs_of_numbers(self.is_category, x.shape[1], self.jobs))
+        if self.jobs == 1:
+            for run in runs:
+                rank_run(table, x, run, table.coarse, run[1], ranking)
+        else:
+            self.share(lambda k: rank_apart(table, x, runs[k :: self.jobs]))
+        return without_gaps(table)
+
+    def bin(self) -> Binned:
+        assert self.numbers is not None
+        n, m = self.shape
+        few_values, first_code = np.empty((m, BINS - 1)), np.empty((m, BINS + 1), dtype=np.int64)
+        bins, coarse, x = np.empty((m, n), dtype=COARSE), np.empty((n, m), dtype=COARSE), self.numbers
+        columns = np.flatnonzero(~self.is_category)
+        for j, codes in self.codes.items():
+            bins[j] = codes
+            first_code[j] = np.minimum(np.arange(BINS + 1), self.n_codes[j])
+
+        def bin_some(k: int) -> None:
+            some = slice(k * len(columns) // self.jobs, (k + 1) * len(columns) // self.jobs)
+            ranking = new_ranking(max(n, LEAST_ROOM))
+            bin_numbers(x[some], x[some].view(np.uint64), columns[some], few_values, first_code, bins, ranking)
+
+        self.share(bin_some)
+        turn(bins, coarse)
+        number = np.cumsum(~self.is_category) - ~self.is_category
+        return Binned(coarse, first_code, self.is_category, few_values, x, number)
+
+    def share(self, work: Callable[[int], None]) -> None:
+        """Call work(0), work(1)... in as many threads as there may be."""
+        if self.jobs == 1:
+            work(0)
+        else:
+            with ThreadPoolExecutor(self.jobs) as pool:
+                list(pool.map(work, range(self.jobs)))
+
+
+def encode(columns: list[Raw], jobs: int = 1) -> tuple[Table, list[Column]]:
+    """Dense ranks and coarse bins of the training columns, and what to remember of them; numbers in so many threads."""
+    kept = Kept(columns, jobs)
+    return kept.table, kept.columns
+
+
+def lay_together(some: list[Raw], n: int) -> Array:
+    """The numbers of columns one below the other: where they are, if they lie so and nobody else can change them."""
+    numbers = [raw.numbers for raw in some if raw.numbers is not None]
+    base = numbers[0].base if numbers else None
+    if (
+        base is not None
+        and base.T.shape == (len(numbers), n)
+        and base.flags.f_contiguous
+        and all(raw.own and x.base is base for raw, x in zip(some, numbers, strict=True))
+    ):
+        return base.T
+    return np.array(numbers) if numbers else np.empty((0, n))
+
+
+def code_type(n: int) -> np.dtype[np.generic]:
+    return np.dtype(CODES[0] if n < np.iinfo(CODES[0]).max else CODES[1])
+
+
+def new_table(n: int, is_category: Array) -> Table:
+    """Room for so many rows; each column of numbers has as much for its values."""
+    m = len(is_category)
+    return Table(
+        codes=np.empty((m, n), dtype=code_type(n)),
+        coarse=np.empty((n, m), dtype=COARSE),
+        first_code=np.empty((m, BINS + 1), dtype=np.int64),
+        is_category=is_category,
+        values=np.zeros((m - is_category.sum()) * n),
+        value_start=n * (np.cumsum(~is_category) - ~is_category),
+    )
+
+
+def rank_run(table: Table, x: Array, run: tuple[int, int, int], coarse: Array, at: int, ranking: Ranking) -> None:
+    """Some rows of ``x`` become columns of the table; their bins are written to columns ``at`` and on."""
+    first, column, count = run
+    some = x[first : first + count]
+    encode_numbers(
+        some,
+        some.view(np.uint64),
+        table.codes,
+        table.first_code,
+        table.values,
+        table.value_start,
+        column,
+        coarse,
+        at,
+        ranking,
+    )
+
+
+def rank_apart(table: Table, x: Array, runs: list[tuple[int, int, int]]) -> None:
+    """In a thread of several: bins of a row lie together, and threads that write to them wait for each other."""
+    n = table.codes.shape[1]
+    ranking = new_ranking(n)
+    for first, column, count in runs:
+        own = np.empty((n, count), dtype=COARSE)
+        rank_run(table, x, (first, column, count), own, 0, ranking)
+        table.coarse[:, column : column + count] = own
+
+
+def runs_of_numbers(is_category: Array, n: int, jobs: int) -> Iterator[tuple[int, int, int]]:
+    """Neighbouring columns of numbers, to be ranked together up to so many cells: the number, the column, how many."""
+    most, first = min(CELLS_AT_ONCE, n * len(is_category) / jobs), 0
+    number = 0
+    for last in range(1, len(is_category) + 1):
+        if is_category[last - 1]:
+            first = last
+        elif last == len(is_category) or is_category[last] or (last - first) * n >= most:
+            yield number, first, last - first
+            number += last - first
+            first = last
+
+
+def without_gaps(table: Table) -> Table:
+    """Values one column after the other, if more than half of their room is unused."""
+    counts = np.where(table.is_category, 0, table.first_code[:, BINS] - 1)
+    if 2 * counts.sum() > len(table.values):
+        return table
+    kept = [table.values[start : start + count] for start, count in zip(table.value_start, counts, strict=True)]
+    return table._replace(values=np.concatenate(kept), value_start=np.cumsum(counts) - counts)
+
+
+def code_categories(raw: Raw) -> tuple[Array, Column]:
+    """Codes 1, 2... of the categories that occur, in ascending order of their values; 0 is missing."""
+    assert raw.indices is not None
+    assert raw.distinct is not None
+    if raw.ascending:
+        known = {value: code for code, value in enumerate(raw.distinct, start=1)}
+        return raw.indices + 1, Column(raw.name, CATEGORY, raw.family, known)
+    used = np.bincount(raw.indices + 1, minlength=len(raw.distinct) + 1)[1:] > 0
+    ascending = sorted((value, k) for k, value in enumerate(raw.distinct) if used[k])
+    code_of = np.zeros(len(raw.distinct) + 1, dtype=np.int64)  # the last one, index -1, is missing
+    for code, (_, k) in enumerate(ascending, start=1):
+        code_of[k] = code
+    known = {value: code for code, (value, _) in enumerate(ascending, start=1)}
+    return code_of[raw.indices], Column(raw.name, CATEGORY, raw.family, known)
