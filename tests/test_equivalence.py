@@ -16,12 +16,11 @@ from helpers import (
     rules_of,
     target_of,
 )
-from lazyforest import reference
+from lazyforest import kept, reference
 from lazyforest.engine import lane_histograms, lanes
 from lazyforest.engine.exploration import explore_recording, new_room, new_task
 from lazyforest.engine.layout import BINS, BLOCK, CODES, HISTOGRAM_COLUMNS
 from lazyforest.engine.record import LEFT, NONE, RIGHT, ROWS
-from lazyforest.kept import Kept
 from lazyforest.runner import Forest, count_side_by_side, explore_some
 
 SMALL = {"rows": [(1, 3), (4, 40), (20, 40)], "columns": (1, 6), "distinct": [1, 2, 3, 8, 1000], "most_trees": 3}
@@ -102,21 +101,22 @@ def test_children_partition_their_parent(seed):
 
 def explore_one_query(T, S, forest, algorithm, way, code_dtype):
     """Votes and costs: tree by tree, or side by side with a table of ranks, or with bins of the numbers as they came."""
-    kept, X = kept_columns(T, S)
+    columns_kept, X = kept_columns(T, S)
     if way != "bins":
-        kept = Kept.ranked(kept.table._replace(codes=kept.table.codes.astype(code_dtype)))
+        table = columns_kept.table
+        columns_kept = kept.Kept.ranked(table._replace(codes=table.codes.astype(code_dtype)))
     rules, columns = rules_of(forest, algorithm, S.shape[1]), np.arange(S.shape[1])
-    table = Forest(kept, target_of(T), rules, forest.n_estimators, False)
+    whole = Forest(columns_kept, target_of(T), rules, forest.n_estimators, False)
     trees = range(forest.n_estimators)
     if way == "tree by tree":
-        found = explore_some(table, X, columns, trees[:1], slice(None))
+        found = explore_some(whole, X, columns, trees[:1], slice(None))
         for tree in trees[1:]:
-            more = explore_some(table, X, columns, range(tree, tree + 1), slice(None))
+            more = explore_some(whole, X, columns, range(tree, tree + 1), slice(None))
             found = found._replace(votes=found.votes + more.votes, costs=found.costs.plus(more.costs))
     else:
-        assert count_side_by_side(table, 1, S.shape[1]) >= forest.n_estimators
-        found = explore_some(table, X, columns, trees, slice(None))
-        assert (kept.numbers is None) == (way != "bins")
+        assert count_side_by_side(whole, 1, S.shape[1]) >= forest.n_estimators
+        found = explore_some(whole, X, columns, trees, slice(None))
+        assert (columns_kept.numbers is None) == (way != "bins")
     return [*found.votes.ravel().tolist(), *found.costs[:3]]
 
 
@@ -129,6 +129,7 @@ def test_bootstraps_side_by_side(code_dtype, monkeypatch):
         rng = np.random.default_rng(seed)
         monkeypatch.setattr(lane_histograms, "ROWS_PER_CELL", 1 + 63 * (seed % 2))  # joined, or few of them
         monkeypatch.setattr(lanes, "HISTOGRAM_COLUMNS", 2 + seed % 3)  # looked at together
+        monkeypatch.setattr(kept, "ROWS_TO_BIN", 0)
         monkeypatch.setattr(lanes, "ROWS_TO_PART", seed % 5 * 200)  # in opened bins, or none
         shape = int(rng.integers(300, 1500 if COMPILED else 400)), int(rng.integers(1, 7)), 1
         T, S = random_table(rng, shape, [2, 40, 300, 5000], False, ["ones", "whole"])

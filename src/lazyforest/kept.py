@@ -13,6 +13,7 @@ from lazyforest.table import CATEGORY, Column, Raw, count_rows
 
 CELLS_AT_ONCE = 1 << 18
 CELLS_TO_SHARE = 1 << 16  # among threads: fewer are done before a thread has begun
+ROWS_TO_BIN = 1 << 16  # fewer are ranked before binning them, and ranking what is left, would pay
 LEAST_ROOM = 4096  # rows of a column's sample
 
 
@@ -29,6 +30,8 @@ class Kept:
             if raw.numbers is None:
                 self.codes[j], column = code_categories(raw)
             self.columns.append(column)
+        self.is_category = np.array([column.is_category for column in self.columns])
+        self.n_codes = np.array([len(column.codes) for column in self.columns])  # of categories
         some = [raw for raw in columns if raw.numbers is not None]
         self.numbers: Array | None = lay_together(some, self.shape[0])
         self._binned: Binned | None = None
@@ -40,19 +43,9 @@ class Kept:
         kept = cls.__new__(cls)
         m, n = table.codes.shape
         kept.shape, kept.jobs, kept.columns, kept.codes = (n, m), 1, [], {}
+        kept.is_category, kept.n_codes = table.is_category, table.is_category * (table.first_code[:, BINS] - 1)
         kept.numbers, kept._binned, kept._table = None, None, table
         return kept
-
-    @property
-    def is_category(self) -> Array:
-        return self._table.is_category if self._table else np.array([column.is_category for column in self.columns])
-
-    @property
-    def n_codes(self) -> Array:
-        """Of categories: one more than there are, for missing values are one as well."""
-        if self._table:
-            return np.where(self._table.is_category, self._table.first_code[:, BINS], 0)
-        return np.array([column.is_category * (len(column.codes) + 1) for column in self.columns])
 
     @property
     def table(self) -> Table:
@@ -64,14 +57,14 @@ class Kept:
 
     @property
     def binned(self) -> Binned | None:
-        """Bins of the numbers as they came; None once there is a table."""
-        if self._table is None and self._binned is None:
+        """Bins of the numbers as they came; None once there is a table, which fewer rows have at once."""
+        if self._table is None and self._binned is None and self.shape[0] >= ROWS_TO_BIN:
             self._binned = self.bin()
         return self._binned
 
     def prepare(self, bins_only: bool) -> None:
         """Encode now what calls in several threads will need."""
-        _ = self.binned if bins_only else self.table
+        _ = (bins_only and self.binned) or self.table
 
     @property
     def nbytes(self) -> int:
@@ -91,7 +84,7 @@ class Kept:
         ranking = new_ranking(max(x.shape[1], self.n_codes.max(initial=0)))
         for j, codes in self.codes.items():
             table.codes[j] = codes if rows is None else codes[rows]
-            bin_codes(table.codes[j], self.n_codes[j] - 1, ranking.bins, table.first_code[j], table.coarse, j)
+            bin_codes(table.codes[j], self.n_codes[j], ranking.bins, table.first_code[j], table.coarse, j)
         runs = list(runs_of_numbers(self.is_category, x.shape[1], self.jobs))
         if self.jobs == 1:
             for run in runs:
@@ -108,7 +101,7 @@ class Kept:
         columns = np.flatnonzero(~self.is_category)
         for j, codes in self.codes.items():
             bins[j] = codes
-            first_code[j] = np.minimum(np.arange(BINS + 1), self.n_codes[j])
+            first_code[j] = np.minimum(np.arange(BINS + 1), self.n_codes[j] + 1)
 
         def bin_some(k: int) -> None:
             some = slice(k * len(columns) // self.jobs, (k + 1) * len(columns) // self.jobs)

@@ -155,7 +155,7 @@ def costs_of(task: Task, size: int) -> Costs:
 def count_side_by_side(forest: Forest, n_queries: int, n_columns: int) -> int:
     """How many trees one query may go down together."""
     kept, target, rules = forest[:3]
-    if n_queries != 1 or kept.n_codes.max(initial=0) > BINS:
+    if n_queries != 1 or kept.n_codes.max(initial=0) >= BINS:
         return 1
     return count_lanes(kept.shape[0], kept.bytes_when_ranked, target, rules, n_columns)
 
