@@ -100,7 +100,7 @@ def test_children_partition_their_parent(seed):
 
 
 def explore_one_query(T, S, forest, algorithm, way, code_dtype):
-    """Votes and costs: tree by tree, or side by side with a table of ranks, or with bins of the numbers as they came."""
+    """Votes and costs: tree by tree, or side by side with a table of ranks, or with bins of numbers as they came."""
     columns_kept, X = kept_columns(T, S)
     if way != "bins":
         table = columns_kept.table

@@ -126,7 +126,8 @@ class LazyForest(BaseEstimator):  # type: ignore[misc]
 
     def _keep(self, columns: list[Raw], y: Array, n_classes: int, weight: Array, row_ids: Any, frame: Frame) -> None:
         """Keep the table; it is encoded when that is needed."""
-        kept = Kept(columns, min(effective_n_jobs(self.n_jobs), cpu_count()))
+        jobs = effective_n_jobs(self.n_jobs)
+        kept = Kept(columns, min(jobs, cpu_count()) if jobs > 1 else 1)
         self._columns, n = kept.columns, kept.shape[0]
         ids = np.arange(n, dtype=np.uint64) if row_ids is None else check_row_ids(row_ids, n)
         target = new_target(y, n_classes, ids, weight, frame)

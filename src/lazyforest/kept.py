@@ -133,7 +133,7 @@ def lay_together(some: list[Raw], n: int) -> Array:
     numbers = [raw.numbers for raw in some if raw.numbers is not None]
     base = numbers[0].base if numbers else None
     if (
-        base is not None
+        isinstance(base, np.ndarray)
         and base.T.shape == (len(numbers), n)
         and base.flags.f_contiguous
         and all(raw.own and x.base is base for raw, x in zip(some, numbers, strict=True))

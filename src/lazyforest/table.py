@@ -19,6 +19,7 @@ from lazyforest.engine.layout import CODES, Array
 NUMBER, DATE, DURATION, CATEGORY, EMPTY = "numbers", "dates", "durations", "categories", "no values"
 TEXT, BOOL = "text", "true or false"
 LONGEST_INTEGER = 2**53
+FEW_ROWS = 16
 
 
 class Raw(NamedTuple):
@@ -59,14 +60,14 @@ def read(X: Any, categorical: Any = "from_dtype", remembered: list[Column] | Non
 
     Which are categories is said by ``categorical`` or, for queries, by the columns ``remembered`` from ``fit``.
     """
-    frame = nw.from_native(X, eager_only=True, pass_through=True)
+    frame = X if isinstance(X, np.ndarray) else nw.from_native(X, eager_only=True, pass_through=True)
     if isinstance(frame, nw.DataFrame):
         if 0 in frame.shape:
             check_matrix(np.empty(frame.shape), np.float64)
         names: list[Any] = list(frame.columns)
         wanted = wanted_categories(categorical, names, remembered)
         return read_frame(frame, names, wanted)
-    if isinstance(nw.from_native(X, pass_through=True), nw.LazyFrame):
+    if not isinstance(X, np.ndarray) and isinstance(nw.from_native(X, pass_through=True), nw.LazyFrame):
         raise TypeError("X is a lazy frame, whose rows are not there yet. Call its collect() first.")
     array = as_array(X)
     wanted = wanted_categories(categorical, [None] * array.shape[1], remembered)
@@ -121,7 +122,9 @@ def as_array(X: Any) -> Array:
 
 
 def check_matrix(X: Any, dtype: Any) -> Array:
-    """scikit-learn's check of a 2-d array and its messages, with what to do."""
+    """scikit-learn's check of a 2-d array and its messages, with what to do. Nothing is wrong with plain numbers."""
+    if type(X) is np.ndarray and X.ndim == 2 and X.size and X.dtype.kind in "fiub" and dtype is np.float64:
+        return np.asfortranarray(X, dtype=np.float64)
     if getattr(getattr(X, "dtype", None), "kind", "") == "c":
         raise ValueError(f"Complex data not supported in X of shape {X.shape}. Convert it to real numbers first.")
     try:
@@ -222,6 +225,8 @@ def read_numbers(x: Array, name: Any, wanted: bool | None) -> Raw:
 
 
 def as_categories(x: Array, name: Any, ranking: Ranking) -> Raw:
+    if len(x) <= FEW_ROWS:  # a query, mostly
+        return Raw(name, CATEGORY, None, *index_values(x.tolist()), NUMBER)
     codes = np.empty(len(x), dtype=CODES[1])
     distinct = rank(np.ascontiguousarray(x), codes, ranking)
     codes -= CODES[1](1)  # a missing value, 0, becomes -1

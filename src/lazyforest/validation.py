@@ -163,7 +163,10 @@ def rank_targets(y: Array) -> tuple[Array, Array]:
 
 def check_classes(distinct: Array, y: Array) -> None:
     """Targets that are classes, not measurements. The distinct ones tell, unless scikit-learn wants to warn of many."""
-    some = y if 2 * len(distinct) > len(y) else np.tile(distinct, 2)
+    many = 2 * len(distinct) > len(y)
+    if y.dtype.kind in "biu" and not many:
+        return
+    some = y if many else np.tile(distinct, 2)
     kind = type_of_target(some, input_name="y")
     if kind not in ("binary", "multiclass"):
         fraction = next((v for v in y.tolist() if isinstance(v, float) and v != int(v)), y[0])
