@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from helpers import COMPILED, encoded, random_forest, random_table, rules_of, target_of
+from helpers import COMPILED, kept_columns, random_forest, random_table, rules_of, target_of
 from lazyforest import runner
 from lazyforest.engine import subtraction
 from lazyforest.engine.layout import BATCHED, BLOCK, EAGER, EVERY_ROW_ONCE, MULTINOMIAL
@@ -29,8 +29,8 @@ def random_case(rng, n, regression, two_classes):
         T, settings = T._replace(y=T.y % 2, n_classes=2), settings._replace(criterion="entropy", max_features=None)
     if settings.bootstrap == "multinomial":
         settings = settings._replace(bootstrap="poisson")
-    table, X = encoded(T, T.X)
-    return Forest(table, target_of(T), rules_of(settings, "batched", shape[1]), TREES, False), X, random_folds(rng, n)
+    kept, X = kept_columns(T, T.X)
+    return Forest(kept, target_of(T), rules_of(settings, "batched", shape[1]), TREES, False), X, random_folds(rng, n)
 
 
 def assert_folds_agree(forest, X, folds, own=None):
@@ -100,8 +100,8 @@ def separable(X, y, rng):
 
     T = reference.table(X, y, 2)
     settings = reference.Settings(n_estimators=TREES, max_depth=None, min_samples_split=2, seed=int(rng.integers(99)))
-    table, queries = encoded(T, X)
-    return Forest(table, target_of(T), rules_of(settings, "batched", X.shape[1]), TREES, False), queries
+    kept, queries = kept_columns(T, X)
+    return Forest(kept, target_of(T), rules_of(settings, "batched", X.shape[1]), TREES, False), queries
 
 
 def test_nodes_that_weigh_much():

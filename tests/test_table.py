@@ -9,7 +9,7 @@ import polars as pl
 import pyarrow as pa
 import pytest
 
-from lazyforest import LazyForestClassifier, LazyForestRegressor, table
+from lazyforest import LazyForestClassifier, LazyForestRegressor
 from lazyforest.kept import encode
 from lazyforest.table import CATEGORY, DATE, DURATION, EMPTY, NUMBER, encode_queries, factorise, read
 
@@ -261,16 +261,3 @@ def test_weights_must_weigh_something(model):
         model.fit([[1], [2]], [0, 1], sample_weight=[0, 0])
     with pytest.raises(ValueError, match=r"negative values .* Got -1 in row 1"):
         model.fit([[1], [2]], [0, 1], sample_weight=[1, -1])
-
-
-def test_threads_encode_the_same_table(monkeypatch):
-    rng = np.random.default_rng(0)
-    frame = pd.DataFrame(rng.normal(size=(99, 7)).round(1), columns=[*"abcdefg"])
-    frame["d"], frame["g"] = rng.choice(["u", "v", None], 99), rng.choice([True, False], 99)
-    expected, columns = encode(read(frame))
-    for cells in (0, 10**9):
-        monkeypatch.setattr(table, "CELLS_TO_SHARE", cells)
-        for jobs in (2, 3, 20):
-            found, remembered = encode(read(frame), jobs)
-            assert remembered == columns
-            assert all(np.array_equal(one, other) for one, other in zip(found, expected, strict=True))

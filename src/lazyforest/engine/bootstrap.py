@@ -55,10 +55,10 @@ def draw_word(key: Any, row_id: Any) -> Any:
 @jit
 def count_of(draw: Any) -> Any:
     """How many steps a draw has passed."""
-    passed = np.uint8(0)
-    for step in STEPS:
-        passed += np.uint8(draw >= np.uint32(step))
-    return passed
+    passed = np.uint32(0)
+    for step in STEPS:  # cast each time: numba adds up in 64 bits, and half as many of these fit in a vector
+        passed = np.uint32(passed + np.uint32(draw >= np.uint32(step)))
+    return np.uint8(passed)
 
 
 @jit

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from lazyforest.engine.encoding import SIGN, sortable
+from lazyforest.engine.lane_histograms import SIDE_OF_BIN
 from lazyforest.engine.layout import BINS, jit
 from lazyforest.engine.sorting import sort_words
 from lazyforest.engine.two import SLACK, score_two
@@ -22,11 +23,13 @@ NEW = 2  # beside the class of a row: the first of its code
 
 
 @jit
-def sort_by_bin(rows: Any, n: Any, coarse: Any, j: Any, order: Any, starts: Any) -> None:
-    """Positions in ``rows`` by the bins of column j: order[starts[b]:starts[b + 1]]."""
+def sort_by_bin(rows: Any, n: Any, coarse: Any, j: Any, order: Any, starts: Any, wanted: Any) -> None:
+    """Positions in ``rows`` by the bins of column j: order[starts[b]:starts[b + 1]]; only of ``wanted`` groups."""
     starts[:] = 0
     for i in range(n):
         starts[np.int64(coarse[rows[i], j])] += 1
+    for b in range(BINS):
+        starts[b] = starts[b] if is_wanted(wanted, b) else 0
     at = 0
     for b in range(BINS + 1):
         here = starts[b]
@@ -34,11 +37,19 @@ def sort_by_bin(rows: Any, n: Any, coarse: Any, j: Any, order: Any, starts: Any)
         at += here
     for i in range(n):
         b = coarse[rows[i], j]
-        order[starts[b]] = i
-        starts[b] += 1
+        if is_wanted(wanted, b):
+            order[starts[b]] = i
+            starts[b] += 1
     for b in range(BINS, 0, -1):  # each has moved to its end
         starts[b] = starts[b - 1]
     starts[0] = 0
+
+
+@jit
+def is_wanted(wanted: Any, b: Any) -> Any:
+    """Is bin b in one of the groups, a bit each?"""
+    side = np.int64(SIDE_OF_BIN[b])
+    return side > 0 and (wanted >> (side - 1)) & 1 == 1
 
 
 @jit
@@ -73,7 +84,9 @@ def sort_opened(
                 rank_bin(
                     order[lo:hi], rows, bits, words, spare, places, first_code[b], own_codes, own_values, first_value
                 )
-            entries[b] = sort_bin(order[lo:hi], code[lo:hi], kind[lo:hi], rows, codes, y, words, spare, places, most)
+            else:
+                sort_bin(order[lo:hi], rows, codes, words, spare, places, most)
+            entries[b] = list_bin(words, order[lo:hi], code[lo:hi], kind[lo:hi], rows, y)
             if parts.shape[0] > 0:
                 part_bin(order, kind, lo, hi, weight, parts[b], ends[b])
 
@@ -91,7 +104,7 @@ def rank_bin(
     values: Any,
     first_value: Any,
 ) -> None:
-    """Codes ``first``... and values for a bin's rows, whose numbers have these ``bits``.
+    """Codes ``first``... and values for a bin's rows, whose numbers have these ``bits``; then as ``sort_bin``.
 
     Rows that come later, further down, are among these: what they have stays true.
     """
@@ -110,35 +123,31 @@ def rank_bin(
             sort_words(words, spare, places, order.size, np.uint64(32), np.int64(most))
     code, last = np.int64(first) - 1, np.uint64(0)
     for k in range(order.size):
-        r = rows[words[k] & LOW]
+        i = words[k] & LOW
+        r = rows[i]
         key = sortable(bits[r])
         if key != last:
             code += 1
             values[first_value + code - 1] = bits[r] if key != SIGN else np.uint64(0)
             last = key
         codes[r] = code
+        words[k] = np.uint64(code) << np.uint64(32) | i
 
 
 @jit
-def sort_bin(
-    order: Any,
-    codes_out: Any,
-    kind: Any,
-    rows: Any,
-    codes: Any,
-    y: Any,
-    words: Any,
-    spare: Any,
-    places: Any,
-    most: Any,
-) -> Any:
-    """The positions of a bin's rows by codes, once for all lanes, with codes and classes; returns how many codes."""
+def sort_bin(order: Any, rows: Any, codes: Any, words: Any, spare: Any, places: Any, most: Any) -> None:
+    """The codes of a bin's rows, ascending, and their positions, in ``words``."""
     for k in range(order.size):
         words[k] = (np.uint64(codes[rows[order[k]]]) << np.uint64(32)) | np.uint64(order[k])
     sort_words(words, spare, places, order.size, np.uint64(32), most)
+
+
+@jit
+def list_bin(words: Any, order: Any, codes_out: Any, kind: Any, rows: Any, y: Any) -> Any:
+    """Positions, codes and classes of a bin's rows, for all lanes; returns how many codes there are."""
     last, entries = np.uint64(0), np.int64(0)
     for k in range(order.size):
-        code, i = words[k] >> np.uint64(32), words[k] & np.uint64(0xFFFFFFFF)
+        code, i = words[k] >> np.uint64(32), words[k] & LOW
         order[k], codes_out[k] = i, code
         kind[k] = np.uint64(code != last) * np.uint64(NEW) + np.uint64(y[rows[i]])
         entries += code != last

@@ -15,8 +15,9 @@ from lazyforest.engine.layout import BINS, EDGES, GROUPS, Array, jit
 from lazyforest.engine.vectors import VECTOR, add_vector
 
 ROWS_PER_CELL = 64  # columns are joined where so many rows make up for parting their cells
+AT_ONCE = 5  # columns are filled: their histograms stay in the L2 cache
 SIDE = GROUPS + 1  # cells of a rough column: missing values, groups of bins
-JOINED, ALONE = range(2)  # columns that are filled together, or one by one
+JOINED, ALONE, WANTED = range(3)  # columns that are filled together, or one by one, or once more
 SIDE_OF_BIN = np.searchsorted(EDGES, np.arange(BINS)).astype(np.uint8)
 
 
@@ -98,6 +99,7 @@ def fill_lanes(
                 n_joined += 1
         first = end
         group += 1
+    fills[JOINED, n_joined:] = -1
     for slot in range(m):
         histogram[slot, : bins_of(columns, first_code, rough, slot)] = 0
     for k in range(n_joined):
@@ -105,9 +107,25 @@ def fill_lanes(
         histogram[first, : count_cells(columns, first_code, first, ends[fills[JOINED, k, 0]] - start)] = 0
     if histogram.itemsize > cells.itemsize:
         cells[:m] = 0
+    at_once = AT_ONCE if histogram.itemsize > cells.itemsize else m
     for lo in range(0, n, block):
         hi = min(lo + block, n)
-        fill_cells(weight, rows, lo, hi, joined, coarse, y, fills, n_joined, n_alone, step, cells.reshape(-1))
+        for k in range(0, max(n_joined, n_alone), at_once):
+            fill_cells(
+                weight,
+                rows,
+                lo,
+                hi,
+                joined,
+                coarse,
+                y,
+                fills,
+                k,
+                min(k + at_once, n_joined),
+                min(k + at_once, n_alone),
+                step,
+                cells.reshape(-1),
+            )
         if histogram.itemsize > cells.itemsize:
             for k in range(n_joined + n_alone):
                 at = (fills[JOINED, k, 1] if k < n_joined else fills[ALONE, k - n_joined, 1]) * step * 2 * lanes
@@ -135,8 +153,9 @@ def fill_cells(
     coarse: Any,
     y: Any,
     fills: Any,
-    n_joined: Any,
-    n_alone: Any,
+    first: Any,
+    last_joined: Any,
+    last_alone: Any,
     step: Any,
     cells: Any,
 ) -> None:
@@ -144,12 +163,12 @@ def fill_cells(
     for i in range(lo, hi):
         r = rows[i]
         c = np.int64(y[r])
-        for k in range(n_joined):
+        for k in range(first, last_joined):
             b = np.int64(joined[r, fills[JOINED, k, 0]])
             at = ((fills[JOINED, k, 1] * step + b) * 2 + c) * lanes
             for lane in range(0, lanes, VECTOR):
                 add_vector(cells, at + lane, weights, i * lanes + lane)
-        for k in range(n_alone):
+        for k in range(first, last_alone):
             b = np.int64(coarse[r, fills[ALONE, k, 0]])
             at = ((fills[ALONE, k, 1] * step + b) * 2 + c) * lanes
             for lane in range(0, lanes, VECTOR):
@@ -256,12 +275,15 @@ def fill_groups(
     weight: Any,
     rows: Any,
     n: Any,
+    joined: Any,
     coarse: Any,
     y: Any,
     columns: Any,
+    fills: Any,
+    rough: Any,
     wanted: Any,
     inside: Any,
-    used: Any,
+    sides: Any,
     histogram: Any,
 ) -> Any:
     """Of rough columns, the bins in ``wanted`` groups, a bit each: sums over the bins 1 to b, as at the groups' edges.
@@ -269,31 +291,46 @@ def fill_groups(
     Returns how many bins these are.
     """
     lanes, step, sums, weights = weight.shape[1], histogram.shape[1], histogram.reshape(-1), weight.reshape(-1)
-    count, bins = 0, 0
+    bins, count = 0, 0
     for slot in range(columns.size):
-        if wanted[slot] == 0:
+        if not rough[slot] or wanted[slot] == 0:
+            inside[slot] = False
             continue
-        used[count] = slot
-        count += 1
         for b in range(BINS):
             side = np.int64(SIDE_OF_BIN[b])
             inside[slot, b] = b != EDGES[side] and (wanted[slot] >> (side - 1)) & 1  # what the edges do not tell
             if inside[slot, b]:
                 bins += 1
                 histogram[slot, b] = 0
+    k = 0
+    while bins > 0 and k < columns.size and fills[JOINED, k, 1] >= 0:  # the twos of which something is wanted
+        slot = fills[JOINED, k, 1]
+        if rough[slot] and wanted[slot] | wanted[slot + 1] > 0:
+            fills[WANTED, count, 0], fills[WANTED, count, 1] = fills[JOINED, k, 0], slot
+            for cell in range(SIDE * SIDE):
+                one, two = cell // SIDE - 1, cell % SIDE - 1
+                sides[count, cell] = ((wanted[slot] >> one) & 1 if one >= 0 else 0) + (
+                    (wanted[slot + 1] >> two) & 1 if two >= 0 else 0
+                ) * 2
+            count += 1
+        k += 1
     for i in range(n if count > 0 else 0):
         r = rows[i]
         c = np.int64(y[r])
         for k in range(count):
-            slot = used[k]
-            b = np.int64(coarse[r, columns[slot]])
-            if inside[slot, b]:
-                at = ((slot * step + b) * 2 + c) * lanes
-                for lane in range(0, lanes, VECTOR):
-                    add_vector(sums, at + lane, weights, i * lanes + lane)
-    for k in range(count):
+            which = sides[k, joined[r, fills[WANTED, k, 0]]]
+            slot = fills[WANTED, k, 1]
+            while which > 0:
+                here = np.int64(coarse[r, columns[slot]])
+                if which & 1 and inside[slot, here]:
+                    at = ((slot * step + here) * 2 + c) * lanes
+                    for lane in range(0, lanes, VECTOR):
+                        add_vector(sums, at + lane, weights, i * lanes + lane)
+                which >>= 1
+                slot += 1
+    for slot in range(columns.size if bins > 0 else 0):
         for b in range(1, BINS):
-            if inside[used[k], b]:
-                at = (used[k] * step + b) * 2 * lanes
+            if inside[slot, b]:
+                at = (slot * step + b) * 2 * lanes
                 add_row(sums, at, at - 2 * lanes, 2 * lanes)
     return bins

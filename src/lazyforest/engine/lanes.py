@@ -62,6 +62,7 @@ HEAVIEST = np.iinfo(np.uint8).max // MOST_COPIES
 ROUGH_PAYS = 3  # columns are joined roughly until more than one of so many bins is wanted after all
 WALKING, DONE, GONE = 0, 1, 2
 FULL_BYTE = 255
+EVERY_GROUP = (1 << GROUPS) - 1
 EVERYTHING = np.uint8(FULL_BYTE)  # in ``keep``: a mask
 ROWS, SORTED, BLOCKS, ROUGHLY = range(4)
 
@@ -82,13 +83,13 @@ class Lanes(NamedTuple):
     total: Array  # (2, lanes)
     histogram: Array  # (columns, BINS + 1, 2, lanes): of numbers, sums over the bins 1 to b; the last stays empty
     cells: Array  # the same for a block of rows, in two bytes; or the histogram itself
-    fills: Array  # (2, columns, 2) what is filled from where
+    fills: Array  # (3, columns, 2) what is filled from where
     ends: Array  # (groups,) of columns that are filled together
     joined: Array  # (rows of the table, groups) the cell of each
     rough: Array  # (columns,) bool: of which only sums at the edges of groups are known at first
     wanted: Array  # (columns,) the groups of rough columns that some lane needs, a bit each
     inside: Array  # (columns, BINS) bool: the bins in them, without the edges
-    used: Array  # (columns,) which have any
+    sides: Array  # (columns, BINS) uint8: for cells of two columns, of which of them the group is wanted, a bit each
     missing: Array  # (columns, 2, lanes)
     variants: Array  # (columns,) two where missing values may go to either side
     reach: Array  # (lanes,) a score known to be had
@@ -177,13 +178,13 @@ def new_lanes(
         total=np.zeros((2, lanes), dtype=np.int64),
         histogram=histogram,
         cells=histogram if count == np.uint16 else aligned(histogram.shape, np.uint16),
-        fills=np.empty((2, slots, 2), dtype=np.int64),
+        fills=np.empty((3, slots, 2), dtype=np.int64),
         ends=np.array(ends, dtype=np.int64),
         joined=np.empty((n, len(ends)), dtype=np.uint8),
         rough=np.empty(slots, dtype=np.bool_),
         wanted=np.empty(slots, dtype=np.int64),
         inside=np.empty((slots, BINS), dtype=np.bool_),
-        used=np.empty(slots, dtype=np.int64),
+        sides=np.empty((slots, BINS), dtype=np.uint8),
         missing=np.empty((slots, 2, lanes), dtype=count),
         variants=np.empty(slots, dtype=np.int64),
         reach=np.empty(lanes),
@@ -374,7 +375,8 @@ def search_lane(
             return
         if n_codes > BINS:
             if lanes.place[SORTED] != j:
-                sort_by_bin(lanes.rows, lanes.place[ROWS], table.coarse, j, lanes.order, lanes.starts)
+                wanted = lanes.wanted[slot] if lanes.rough[slot] else np.int64(EVERY_GROUP)
+                sort_by_bin(lanes.rows, lanes.place[ROWS], table.coarse, j, lanes.order, lanes.starts, wanted)
                 lanes.place[SORTED] = j
                 lanes.entries[:] = -1
             sort_opened(
@@ -464,12 +466,15 @@ def choose_in_lanes(table: Any, target: Any, rules: Any, search: Any, bag: Any, 
                     lanes.weight,
                     lanes.rows,
                     n,
+                    lanes.joined,
                     table.coarse,
                     target.y,
                     columns,
+                    lanes.fills,
+                    rough,
                     lanes.wanted,
                     lanes.inside,
-                    lanes.used,
+                    lanes.sides,
                     lanes.histogram,
                 )
             for slot in range(columns.size):

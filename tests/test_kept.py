@@ -1,0 +1,135 @@
+"""Training columns are encoded as far as queries need it, and are nobody else's."""
+
+import pickle
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+
+from lazyforest import LazyForestClassifier, kept
+from lazyforest.engine.layout import BINS
+from lazyforest.kept import Kept, encode
+from lazyforest.table import read
+
+N = 3000
+
+
+@pytest.fixture
+def numbers():
+    """Columns of many numbers, of few, with outliers, with gaps, of one, of none."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(N, 6))
+    X[:, 1] = X[:, 1].round(1)
+    X[::500, 2] *= 1e300
+    X[rng.random(N) < 0.3, 3] = np.nan
+    X[:, 4], X[:, 5] = -0.0, np.nan
+    return X
+
+
+@pytest.fixture
+def always_binned(monkeypatch):
+    monkeypatch.setattr(kept, "ROWS_TO_BIN", 0)
+
+
+def forest(**options):
+    return LazyForestClassifier(20, random_state=0, **options)
+
+
+def classes(X):
+    return (np.nan_to_num(X[:, 0]) + np.nan_to_num(X[:, 1]) > 0).astype(int)
+
+
+@pytest.mark.parametrize("jobs", [1, 3])
+def test_bins(numbers, jobs, monkeypatch):
+    monkeypatch.setattr(kept, "CELLS_TO_SHARE", 0)
+    monkeypatch.setattr(kept, "ROWS_TO_BIN", 0)
+    frame = pd.DataFrame(numbers).assign(word=np.where(numbers[:, 0] > 1, "u", "v"))
+    coarse, first_code, is_category, few_values, held, number = Kept(read(frame), jobs).binned
+    assert is_category.tolist() == [False] * 6 + [True]
+    assert (coarse[:, 6] == np.where(numbers[:, 0] > 1, 1, 2)).all()
+    for j in range(6):
+        x, bins = numbers[:, j], coarse[:, j].astype(int)
+        assert np.array_equal(held[number[j]], x, equal_nan=True)
+        assert ((bins == 0) == np.isnan(x)).all()
+        order = np.argsort(x[bins > 0])
+        assert (np.diff(bins[bins > 0][order]) >= 0).all(), "a bin never falls as the number grows"
+        distinct = np.unique(x[bins > 0])
+        if len(distinct) < BINS:
+            assert np.array_equal(few_values[j, : len(distinct)], distinct)
+            assert first_code[j, BINS] == len(distinct) + 1
+            assert np.array_equal(few_values[j, bins[bins > 0] - 1], x[bins > 0])
+        else:
+            sizes = np.bincount(bins, minlength=BINS)
+            assert np.array_equal(np.diff(first_code[j])[1:], sizes[1:])
+            assert sizes[1:].max() < 6 * sizes[1:].mean()
+            assert len(np.unique(x[bins > 0])) == sum(len(np.unique(x[bins == b])) for b in range(1, BINS))
+
+
+def test_encoded_when_needed(numbers, always_binned):
+    y = classes(numbers)
+    expected = forest().fit(numbers, y)
+    expected._forest.kept.table  # noqa: B018 - ranked from the start
+    lazy = forest().fit(numbers, y)
+    one, some = numbers[:1] + 0.1, numbers[:40] - 0.1
+    assert lazy._forest.kept._binned is None
+    assert np.array_equal(lazy.predict_proba(one), expected.predict_proba(one))
+    assert lazy._forest.kept._binned is not None
+    assert lazy._forest.kept._table is None
+    assert np.array_equal(lazy.predict_proba(some), expected.predict_proba(some))
+    assert lazy._forest.kept.numbers is lazy._forest.kept._binned is None
+    assert np.array_equal(lazy.predict_proba(one), expected.predict_proba(one))
+
+
+@pytest.mark.parametrize("asked", [0, 1, 40])
+def test_pickles_of_what_is_kept(numbers, always_binned, asked):
+    model = forest().fit(numbers, classes(numbers))
+    if asked:
+        model.predict(numbers[:asked])
+    again = pickle.loads(pickle.dumps(model))
+    assert np.array_equal(again.predict_proba(numbers[:1]), model.predict_proba(numbers[:1]))
+    assert np.array_equal(again.predict_proba(numbers[:9]), model.predict_proba(numbers[:9]))
+
+
+@pytest.mark.parametrize("jobs", [2, 5])
+def test_threads_share_bins(numbers, always_binned, jobs):
+    y = classes(numbers)
+    assert np.array_equal(
+        forest(n_jobs=jobs).fit(numbers, y).predict_proba(numbers[:1]),
+        forest().fit(numbers, y).predict_proba(numbers[:1]),
+    )
+
+
+@pytest.mark.parametrize("form", [np.asfortranarray, np.ascontiguousarray, pd.DataFrame, lambda X: X[:, ::-1]])
+def test_later_changes_of_the_table_do_not_matter(numbers, always_binned, form):
+    expected = forest().fit(form(numbers.copy()), classes(numbers)).predict_proba(form(numbers[:1]))
+    X, y = form(numbers.copy()), classes(numbers)
+    model = forest().fit(X, y)
+    query = form(numbers[:1].copy())
+    if isinstance(X, pd.DataFrame):
+        X.iloc[:, :] = 0.0
+    else:
+        X[:] = 0.0
+    y[:] = 0
+    assert np.array_equal(model.predict_proba(query), expected)
+
+
+@pytest.mark.parametrize("form", [pd.DataFrame, pl.DataFrame, list])
+def test_frames_and_lists(numbers, always_binned, form):
+    X, y = numbers[:, :4], classes(numbers)
+    expected = forest().fit(X, y).predict_proba(X[:1])
+    rows = X.tolist() if form is list else form(X)
+    assert np.array_equal(forest().fit(rows, y).predict_proba(rows[:1]), expected)
+
+
+def test_threads_encode_the_same_table(monkeypatch):
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame(rng.normal(size=(99, 7)).round(1), columns=[*"abcdefg"])
+    frame["d"], frame["g"] = rng.choice(["u", "v", None], 99), rng.choice([True, False], 99)
+    expected, columns = encode(read(frame))
+    for cells in (0, 10**9):
+        monkeypatch.setattr(kept, "CELLS_TO_SHARE", cells)
+        for jobs in (2, 3, 20):
+            found, remembered = encode(read(frame), jobs)
+            assert remembered == columns
+            assert all(np.array_equal(one, other) for one, other in zip(found, expected, strict=True))
