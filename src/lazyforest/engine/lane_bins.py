@@ -70,6 +70,8 @@ def sort_opened(
     weight: Any,
     parts: Any,
     ends: Any,
+    packed: Any,
+    packed_at: Any,
     bits: Any,
     own_codes: Any,
     own_values: Any,
@@ -89,6 +91,7 @@ def sort_opened(
             entries[b] = list_bin(words, order[lo:hi], code[lo:hi], kind[lo:hi], rows, y)
             if parts.shape[0] > 0:
                 part_bin(order, kind, lo, hi, weight, parts[b], ends[b])
+                pack_bin(order, lo, hi, weight, packed, packed_at, b)
 
 
 @jit
@@ -176,6 +179,20 @@ def part_bin(order: Any, kind: Any, lo: Any, hi: Any, weight: Any, sums: Any, en
 
 
 @jit
+def pack_bin(order: Any, lo: Any, hi: Any, weight: Any, packed: Any, packed_at: Any, b: Any) -> None:
+    """Weights of a bin's rows one after the other, if there is room: lanes come back to them, one by one."""
+    at = packed_at[BINS]
+    if at + hi - lo > packed.shape[0]:
+        packed_at[b] = -1
+        return
+    packed_at[b], packed_at[BINS] = at, at + hi - lo
+    for k in range(lo, hi):
+        here, there = weight[order[k]], packed[at + k - lo]
+        for lane in range(there.size):
+            there[lane] = here[lane]
+
+
+@jit
 def raise_by_parts(
     opened: Any,
     sums: Any,
@@ -228,6 +245,8 @@ def add_bins(
     kind: Any,
     parts: Any,
     ends: Any,
+    packed: Any,
+    packed_at: Any,
     weight: Any,
     lane: Any,
     fine_starts: Any,
@@ -259,7 +278,10 @@ def add_bins(
                 within |= open_parts(parts[b], lane, one, two, total_a, total_b, f, least)
             for part in range(PARTS):
                 lo, hi = ends[b, part], ends[b, part + 1]
-                if (within >> part) & 1:
+                if (within >> part) & 1 and packed_at[b] >= 0:
+                    at = packed_at[b] + lo - starts[b]
+                    used = add_packed(code, kind, lo, hi, packed, at, lane, used, fine, fine_codes)
+                elif (within >> part) & 1:
                     used = add_codes(order, code, kind, lo, hi, weight, lane, used, fine, fine_codes)
                 elif lo < hi:
                     fine_codes[used] = code[lo]
@@ -283,4 +305,19 @@ def add_codes(
             at += 1
             fine_codes[at], fine[at, 0], fine[at, 1] = codes[k], 0, 0
         fine[at, kind % NEW] += weight[order[k], lane]
+    return at + 1
+
+
+@jit
+def add_packed(
+    codes: Any, kinds: Any, lo: Any, hi: Any, packed: Any, first: Any, lane: Any, used: Any, fine: Any, fine_codes: Any
+) -> Any:
+    """``add_codes`` of rows whose weights are packed, from ``first`` on."""
+    at = used - 1
+    for k in range(lo, hi):
+        kind = np.int64(kinds[k])
+        if kind >= NEW:
+            at += 1
+            fine_codes[at], fine[at, 0], fine[at, 1] = codes[k], 0, 0
+        fine[at, kind % NEW] += packed[first + k - lo, lane]
     return at + 1

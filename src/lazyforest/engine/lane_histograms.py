@@ -284,14 +284,15 @@ def fill_groups(
     wanted: Any,
     inside: Any,
     sides: Any,
+    block: Any,
+    cells: Any,
     histogram: Any,
 ) -> Any:
     """Of rough columns, the bins in ``wanted`` groups, a bit each: sums over the bins 1 to b, as at the groups' edges.
 
     Returns how many bins these are.
     """
-    lanes, step, sums, weights = weight.shape[1], histogram.shape[1], histogram.reshape(-1), weight.reshape(-1)
-    bins, count = 0, 0
+    lanes, step, sums, bins, count = weight.shape[1], histogram.shape[1], histogram.reshape(-1), 0, 0
     for slot in range(columns.size):
         if not rough[slot] or wanted[slot] == 0:
             inside[slot] = False
@@ -314,7 +315,54 @@ def fill_groups(
                 ) * 2
             count += 1
         k += 1
-    for i in range(n if count > 0 else 0):
+    for lo in range(0, n if count > 0 else 0, block):
+        fill_wanted(
+            weight,
+            rows,
+            lo,
+            min(lo + block, n),
+            joined,
+            coarse,
+            y,
+            columns,
+            fills,
+            count,
+            inside,
+            sides,
+            step,
+            cells.reshape(-1),
+        )
+        for slot in range(columns.size if histogram.itemsize > cells.itemsize else 0):
+            for b in range(BINS):
+                if inside[slot, b]:
+                    flush(cells.reshape(-1), (slot * step + b) * 2 * lanes, (slot * step + b + 1) * 2 * lanes, sums)
+    for slot in range(columns.size if bins > 0 else 0):
+        for b in range(1, BINS):
+            if inside[slot, b]:
+                at = (slot * step + b) * 2 * lanes
+                add_row(sums, at, at - 2 * lanes, 2 * lanes)
+    return bins
+
+
+@jit
+def fill_wanted(
+    weight: Any,
+    rows: Any,
+    lo: Any,
+    hi: Any,
+    joined: Any,
+    coarse: Any,
+    y: Any,
+    columns: Any,
+    fills: Any,
+    count: Any,
+    inside: Any,
+    sides: Any,
+    step: Any,
+    cells: Any,
+) -> None:
+    lanes, weights = weight.shape[1], weight.reshape(-1)
+    for i in range(lo, hi):
         r = rows[i]
         c = np.int64(y[r])
         for k in range(count):
@@ -325,12 +373,6 @@ def fill_groups(
                 if which & 1 and inside[slot, here]:
                     at = ((slot * step + here) * 2 + c) * lanes
                     for lane in range(0, lanes, VECTOR):
-                        add_vector(sums, at + lane, weights, i * lanes + lane)
+                        add_vector(cells, at + lane, weights, i * lanes + lane)
                 which >>= 1
                 slot += 1
-    for slot in range(columns.size if bins > 0 else 0):
-        for b in range(1, BINS):
-            if inside[slot, b]:
-                at = (slot * step + b) * 2 * lanes
-                add_row(sums, at, at - 2 * lanes, 2 * lanes)
-    return bins

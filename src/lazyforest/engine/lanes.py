@@ -54,6 +54,7 @@ from lazyforest.engine.vectors import VECTOR, aligned, mask_vector
 LANES = 128  # at most, and a multiple of VECTOR
 LEAST_ROWS = 1024  # of a table that is worth it
 ROWS_TO_PART = BINS * 128  # of a table whose opened bins are worth cutting into parts
+PACKED = 5  # one of so many rows may be in opened bins whose weights are packed
 ROOM = 1 << 24  # bytes of weights that are always had
 SMALL = BLOCK  # a node of so many rows is handed over
 WORTH = 8  # lanes are left when their nodes together hold fewer than so many times the rows that they share
@@ -107,6 +108,8 @@ class Lanes(NamedTuple):
     kind: Array  # (rows,) likewise: the class, NEW + class for the first row of a code
     parts: Array  # (BINS, PARTS + 1, 2, lanes) uint32: what lanes hold up to the end of each part of an opened bin
     ends_of_parts: Array  # (BINS, PARTS + 1) places in ``order``
+    packed: Array  # (some rows, lanes) weights along ``order``, of bins that were opened
+    packed_at: Array  # (BINS + 1,) where those of a bin begin, or -1; last, where there is room
     numbers: Array  # (columns of numbers, rows) their bits, where the table has no codes; codes of opened bins go to:
     number: Array  # (columns,) which of them it is
     codes: Array  # (columns, rows) the table's, to be written
@@ -202,6 +205,8 @@ def new_lanes(
         kind=np.empty(n, dtype=np.uint8),
         parts=aligned((BINS if n >= ROWS_TO_PART else 0, PARTS + 1, 2, lanes), np.uint32),
         ends_of_parts=np.empty((BINS, PARTS + 1), dtype=np.int64),
+        packed=np.empty((n // PACKED if n >= ROWS_TO_PART else 0, lanes), dtype=np.uint8),
+        packed_at=np.zeros(BINS + 1, dtype=np.int64),
         numbers=frozen(np.empty((1, 0), dtype=np.uint64) if numbers is None else numbers.view(np.uint64)),
         number=frozen(np.zeros(m, dtype=np.int64) if number is None else number),
         codes=np.empty((m, 0), dtype=table.codes.dtype) if ranked else table.codes,
@@ -215,7 +220,7 @@ def new_lanes(
 
 
 @inlined
-def draw_lanes(target: Any, rules: Any, f: Any, first: Any, last: Any, lanes: Any) -> None:
+def draw_lanes(table: Any, target: Any, rules: Any, f: Any, first: Any, last: Any, lanes: Any) -> None:
     """The counts of every row in the trees first to last, and their roots."""
     weight, keys, weighs, rows = lanes.weight, lanes.keys, lanes.words, lanes.rows
     row_ids, row_weight, used = target.row_ids, target.weight, last - first
@@ -235,7 +240,7 @@ def draw_lanes(target: Any, rules: Any, f: Any, first: Any, last: Any, lanes: An
             weighs[lane] += weight[i, lane]
     most = min(f.size, 1 << (8 * lanes.histogram.itemsize))
     lanes.place[ROWS], lanes.place[ROUGHLY] = row_ids.size, 1
-    compact(weight, rows, lanes.place, lanes.counter, lanes.held)
+    compact_lanes(lanes, table, np.int64(-1))
     for lane in range(keys.size):
         keys[lane] = root_key(rules.seed, first + lane)
         lanes.state[lane] = GONE if lane >= used else WALKING if weighs[lane] < most else DONE
@@ -245,13 +250,32 @@ def draw_lanes(target: Any, rules: Any, f: Any, first: Any, last: Any, lanes: An
 
 
 @jit
-def compact(weight: Any, rows: Any, place: Any, counter: Any, held: Any) -> None:
-    """Forget the rows that no lane has; count those of each lane, in bytes as long as these hold."""
+def compact(
+    weight: Any,
+    rows: Any,
+    place: Any,
+    counter: Any,
+    held: Any,
+    codes: Any,
+    coarse: Any,
+    j: Any,
+    keep: Any,
+    border: Any,
+    lowest: Any,
+    width: Any,
+) -> None:
+    """Forget the rows that no lane has; count those of each lane, in bytes as long as these hold.
+
+    If ``j`` is a column, each lane first keeps what its condition on it says, as long as the rows are at hand.
+    """
     held[:] = 0
     kept, last = np.int64(0), place[ROWS]
     for start in range(0, last, FULL_BYTE):
+        stop = min(start + FULL_BYTE, last)
+        if j >= 0:
+            keep_rows(weight, rows, start, stop, codes, coarse, j, keep, border, lowest, width)
         counter[:] = 0
-        for i in range(start, min(start + FULL_BYTE, last)):
+        for i in range(start, stop):
             some = np.uint8(0)
             here, there = weight[i], weight[kept]
             for lane in range(counter.size):
@@ -379,6 +403,7 @@ def search_lane(
                 sort_by_bin(lanes.rows, lanes.place[ROWS], table.coarse, j, lanes.order, lanes.starts, wanted)
                 lanes.place[SORTED] = j
                 lanes.entries[:] = -1
+                lanes.packed_at[BINS] = 0
             sort_opened(
                 search.opened,
                 lanes.order,
@@ -396,6 +421,8 @@ def search_lane(
                 lanes.weight,
                 lanes.parts,
                 lanes.ends_of_parts,
+                lanes.packed,
+                lanes.packed_at,
                 lanes.numbers[lanes.number[j]],
                 lanes.codes[j],
                 lanes.values,
@@ -416,6 +443,8 @@ def search_lane(
                 lanes.kind,
                 lanes.parts,
                 lanes.ends_of_parts,
+                lanes.packed,
+                lanes.packed_at,
                 lanes.weight,
                 lane,
                 search.starts,
@@ -475,6 +504,8 @@ def choose_in_lanes(table: Any, target: Any, rules: Any, search: Any, bag: Any, 
                     lanes.wanted,
                     lanes.inside,
                     lanes.sides,
+                    lanes.place[BLOCKS],
+                    lanes.cells,
                     lanes.histogram,
                 )
             for slot in range(columns.size):
@@ -569,11 +600,29 @@ def part_lanes(table: Any, rules: Any, X: Any, search: Any, bag: Any, lanes: Any
         else:
             lanes.words[lane] += 1
         lanes.depth[lane] += 1
+    last = np.int64(-1)
+    for lane in range(state.size):
+        if state[lane] == WALKING:
+            last = max(last, best[lane, 0])
     for k in range(search.columns.size):
         j = search.columns[k]
-        if find_kept(table, rules, X, search, bag, lanes, j):
-            keep_rows(lanes, table.codes[j], table.coarse, j)
-    compact(lanes.weight, lanes.rows, lanes.place, lanes.counter, lanes.held)
+        if find_kept(table, rules, X, search, bag, lanes, j) and j != last:
+            keep_rows(
+                lanes.weight,
+                lanes.rows,
+                np.int64(0),
+                lanes.place[ROWS],
+                table.codes[j],
+                table.coarse,
+                j,
+                lanes.keep,
+                lanes.border,
+                lanes.lowest,
+                lanes.width,
+            )
+        if j == last:
+            break
+    compact_lanes(lanes, table, last)
     for lane in range(state.size):
         if state[lane] == WALKING:
             lanes.words[lane] += lanes.held[lane]
@@ -614,21 +663,50 @@ def find_kept(table: Any, rules: Any, X: Any, search: Any, bag: Any, lanes: Any,
 
 
 @jit
-def keep_rows(lanes: Any, codes: Any, coarse: Any, j: Any) -> None:
+def keep_rows(
+    weight: Any,
+    rows: Any,
+    lo: Any,
+    hi: Any,
+    codes: Any,
+    coarse: Any,
+    j: Any,
+    keep: Any,
+    border: Any,
+    lowest: Any,
+    width: Any,
+) -> None:
     """Rows that a lane does not keep weigh nothing there."""
-    weight, rows, lowest, width, border = lanes.weight, lanes.rows, lanes.lowest, lanes.width, lanes.border
-    n, weights, keep = weight.shape[1], weight.reshape(-1), lanes.keep.reshape(-1)
-    for i in range(lanes.place[ROWS]):
+    n, weights, masks = weight.shape[1], weight.reshape(-1), keep.reshape(-1)
+    for i in range(lo, hi):
         r = rows[i]
         b = np.int64(coarse[r, j])
         if not border[b]:
             for lane in range(0, n, VECTOR):
-                mask_vector(weights, i * n + lane, keep, b * n + lane)
+                mask_vector(weights, i * n + lane, masks, b * n + lane)
         else:
             code = np.uint32(codes[r])
             for lane in range(n):
                 w = weight[i, lane]
                 weight[i, lane] = w if np.uint32(code - lowest[lane]) < width[lane] else np.uint8(0)
+
+
+@inlined
+def compact_lanes(lanes: Any, table: Any, j: Any) -> None:
+    compact(
+        lanes.weight,
+        lanes.rows,
+        lanes.place,
+        lanes.counter,
+        lanes.held,
+        table.codes[max(j, 0)],
+        table.coarse,
+        j,
+        lanes.keep,
+        lanes.border,
+        lanes.lowest,
+        lanes.width,
+    )
 
 
 @jit
@@ -658,7 +736,7 @@ def walk_lanes(
 ) -> None:
     """Go down, the trees first to last together, until all lanes are done; those that come to a leaf vote."""
     join_codes(table.coarse, search.columns, table.first_code, lanes.ends, lanes.joined)
-    draw_lanes(target, rules, search.f, first, last, lanes)
+    draw_lanes(table, target, rules, search.f, first, last, lanes)
     while any_walking(lanes.state):
         choose_in_lanes(table, target, rules, search, bag, lanes, votes)
         part_lanes(table, rules, X, search, bag, lanes)
