@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 
 from lazyforest.engine.encoding import Ranking, bin_codes, bin_numbers, encode_numbers, new_ranking, turn
-from lazyforest.engine.layout import BINS, COARSE, CODES, Array, Binned, Table
+from lazyforest.engine.layout import BINS, COARSE, Array, Binned, Table, code_type
 from lazyforest.table import CATEGORY, Column, Raw, count_rows
 
 CELLS_AT_ONCE = 1 << 18
@@ -140,10 +140,6 @@ def lay_together(some: list[Raw], n: int) -> Array:
     ):
         return base.T
     return np.array(numbers) if numbers else np.empty((0, n))
-
-
-def code_type(n: int) -> np.dtype[np.generic]:
-    return np.dtype(CODES[0] if n < np.iinfo(CODES[0]).max else CODES[1])
 
 
 def new_table(n: int, is_category: Array) -> Table:

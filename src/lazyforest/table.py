@@ -14,7 +14,7 @@ import numpy as np
 from sklearn.utils.validation import check_array
 
 from lazyforest.engine.encoding import Ranking, new_ranking, rank_numbers
-from lazyforest.engine.layout import CODES, Array
+from lazyforest.engine.layout import Array, code_type
 
 NUMBER, DATE, DURATION, CATEGORY, EMPTY = "numbers", "dates", "durations", "categories", "no values"
 TEXT, BOOL = "text", "true or false"
@@ -227,10 +227,10 @@ def read_numbers(x: Array, name: Any, wanted: bool | None) -> Raw:
 def as_categories(x: Array, name: Any, ranking: Ranking) -> Raw:
     if len(x) <= FEW_ROWS:  # a query, mostly
         return Raw(name, CATEGORY, None, *index_values(x.tolist()), NUMBER)
-    codes = np.empty(len(x), dtype=CODES[1])
+    codes = np.empty(len(x), dtype=code_type(len(x)))
     distinct = rank(np.ascontiguousarray(x), codes, ranking)
-    codes -= CODES[1](1)  # a missing value, 0, becomes -1
-    return Raw(name, CATEGORY, None, codes.view(np.int32), distinct.tolist(), NUMBER, ascending=True)
+    indices = codes.astype(np.int32) - np.int32(1)  # a missing value, 0, becomes -1
+    return Raw(name, CATEGORY, None, indices, distinct.tolist(), NUMBER, ascending=True)
 
 
 def finite(x: Array, name: Any) -> Array:

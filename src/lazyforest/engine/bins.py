@@ -187,21 +187,28 @@ def open_column(node: Any, search: Any, rules: Any, slot: Any, reach: Any) -> An
     A bound is compared with slack, far above the rounding of a score: it decides what is looked at, never what wins.
     Where sides may be too light nothing bounds, and everything is looked at.
     """
-    sums, missing = search.histogram[slot, : search.n_bins[slot]], search.missing[slot]
-    opened, total = search.opened, node.total
+    sums, missing, total = search.histogram[slot, : search.n_bins[slot]], search.missing[slot], node.total
+    if node.two:
+        return open_column_of_two(sums, missing, total, search.f, reach, search.scores, search.opened)
     reach = reach if node.least == 0.0 else -np.inf
     n_opened = np.int64(0)
-    opened[:] = False
+    search.opened[:] = False
     for variant in range(1 if is_empty(missing, total.size) else 2):
-        if node.two:
-            a, b = np.uint64(0), np.uint64(0)
-            if variant == 0:
-                a, b = np.uint64(missing[0]), np.uint64(missing[1])
-            n_more, reach = open_bins_of_two(
-                sums, a, b, np.uint64(total[0]), np.uint64(total[1]), search.f, reach, search.scores, opened
-            )
-        else:
-            n_more, reach = open_groups(node, search, rules, slot, variant, reach)
+        n_more, reach = open_groups(node, search, rules, slot, variant, reach)
+        n_opened += n_more
+    return n_opened
+
+
+@jit
+def open_column_of_two(sums: Any, missing: Any, total: Any, f: Any, reach: Any, scores: Any, opened: Any) -> Any:
+    """``open_column`` for two classes."""
+    n_opened, total_a, total_b = np.int64(0), np.uint64(total[0]), np.uint64(total[1])
+    opened[:] = False
+    for variant in range(1 if is_empty(missing, 2) else 2):
+        a, b = np.uint64(0), np.uint64(0)
+        if variant == 0:
+            a, b = np.uint64(missing[0]), np.uint64(missing[1])
+        n_more, reach = open_bins_of_two(sums, a, b, total_a, total_b, f, reach, scores, opened)
         n_opened += n_more
     return n_opened
 
@@ -416,6 +423,21 @@ def search_opened_of_two(
 
 
 @jit
+def list_categories(histogram: Any, n_codes: Any, size: Any, categories: Any, held: Any, gone: Any) -> Any:
+    """The categories of a histogram that have rows, and the missing rows; returns how many."""
+    k = np.int64(0)
+    for b in range(1, n_codes):
+        if not is_empty(histogram[b], size):
+            categories[k] = b
+            for c in range(size):
+                held[k, c] = histogram[b, c]
+            k += 1
+    for c in range(size):
+        gone[c] = histogram[0, c]
+    return k
+
+
+@jit
 def search_categories(
     node: Any, table: Any, target: Any, search: Any, rules: Any, j: Any, slot: Any, reach: Any, best: Any
 ) -> Any:
@@ -423,14 +445,7 @@ def search_categories(
     histogram, held, categories, gone = search.histogram[slot], search.held, search.categories, search.corner
     size, k = search.left.size, np.int64(0)
     if table.first_code[j, BINS] <= BINS:
-        for b in range(1, table.first_code[j, BINS]):
-            if not is_empty(histogram[b], size):
-                categories[k] = b
-                for c in range(size):
-                    held[k, c] = histogram[b, c]
-                k += 1
-        for c in range(size):
-            gone[c] = histogram[0, c]
+        k = list_categories(histogram, table.first_code[j, BINS], size, categories, held, gone)
         return search_sets(node, search, rules, j, k, reach, best)
     n, codes, rows, y, weight = node.hi - node.lo, table.codes[j], node.rows, target.y, search.weight
     words = search.words

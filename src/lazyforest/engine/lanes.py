@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from lazyforest.engine.bins import open_column, search_categories, search_cuts
+from lazyforest.engine.bins import list_categories, open_column_of_two, search_opened_of_two
 from lazyforest.engine.bootstrap import BAG, CHILD, count_of, draw_word, mix, root_key
 from lazyforest.engine.exploration import Handed, Task, cast
 from lazyforest.engine.lane_bins import PARTS, add_bins, sort_by_bin, sort_opened
@@ -22,7 +22,6 @@ from lazyforest.engine.lane_histograms import accumulate, fill_groups, fill_lane
 from lazyforest.engine.layout import (
     BINS,
     BLOCK,
-    CODES,
     EAGER,
     EDGES,
     ENTROPY,
@@ -41,6 +40,7 @@ from lazyforest.engine.layout import (
     Rules,
     Table,
     Target,
+    code_type,
     entry,
     frozen,
     inlined,
@@ -48,7 +48,8 @@ from lazyforest.engine.layout import (
 )
 from lazyforest.engine.nodes import Best, Node
 from lazyforest.engine.partition import is_valid_code, is_valid_value, settle
-from lazyforest.engine.two import SLACK, count_groups, score_two
+from lazyforest.engine.sets import search_prefixes_of_two
+from lazyforest.engine.two import SLACK, count_groups, score_two, sets_may_win
 from lazyforest.engine.vectors import VECTOR, aligned, mask_vector
 
 LANES = 128  # at most, and a multiple of VECTOR
@@ -146,7 +147,7 @@ def table_of_bins(binned: Binned) -> Table:
     few = binned.first_code[:, BINS] <= BINS
     values[few, : BINS - 1] = binned.few_values[few]
     return Table(
-        codes=np.empty((m, n), dtype=CODES[0] if n < np.iinfo(CODES[0]).max else CODES[1]),
+        codes=np.empty((m, n), dtype=code_type(n)),
         coarse=binned.coarse,
         first_code=binned.first_code,
         is_category=binned.is_category,
@@ -392,10 +393,13 @@ def search_lane(
     best = recall(lanes, lane)
     score, column, cut = best.score, best.column, best.cut
     if table.is_category[j]:
-        best = search_categories(node, table, target, search, rules, j, none, lanes.reach[lane], best)
+        held, gone = search.held, search.corner
+        k = list_categories(search.histogram[0], n_codes, 2, search.categories, held, gone)
+        if sets_may_win(held, k, gone[0], gone[1], search.f, max(lanes.reach[lane], best.score)):
+            best = search_prefixes_of_two(node, search, j, k, best)
     else:
-        n_opened = open_column(node, search, rules, none, max(best.score, lanes.reach[lane]))
-        if n_opened == 0:
+        reach, sums = max(best.score, lanes.reach[lane]), search.histogram[0, : search.n_bins[0]]
+        if open_column_of_two(sums, search.missing[0], total, search.f, reach, search.scores, search.opened) == 0:
             return
         if n_codes > BINS:
             if lanes.place[SORTED] != j:
@@ -436,7 +440,7 @@ def search_lane(
                 lanes.variants[slot],
                 total,
                 search.f,
-                max(best.score, lanes.reach[lane]),
+                reach,
                 lanes.order,
                 lanes.starts,
                 lanes.code,
@@ -452,7 +456,9 @@ def search_lane(
                 search.fine,
                 search.fine_codes,
             )
-        best = search_cuts(node, table, search, rules, j, none, best)
+        any_missing = search.missing[0, 0] + search.missing[0, 1] > 0
+        for variant in range(2 if any_missing else 1):
+            best = search_opened_of_two(node, search, j, none, variant, any_missing, n_codes <= BINS, best)
     if best.score != score or best.column != column or best.cut != cut:
         remember(lanes, lane, best, search)
 

@@ -24,6 +24,13 @@ COARSE = np.uint8
 BINS = 256
 # Codes: two bytes while every column has fewer than 65,536 values, otherwise four.
 CODES = (np.uint16, np.uint32)
+
+
+def code_type(n: int) -> np.dtype[Any]:
+    """For a table of so many rows, however many values a column has."""
+    return np.dtype(CODES[0] if n < np.iinfo(CODES[0]).max else CODES[1])
+
+
 # Classes: two bytes. Regression targets: eight, fixed point.
 CLASS, TARGET = np.uint16, np.int64
 # Weights: four bytes while a bootstrap's total cannot reach 2**32, otherwise eight.
