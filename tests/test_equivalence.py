@@ -130,6 +130,7 @@ def test_bootstraps_side_by_side(code_dtype, monkeypatch):
         monkeypatch.setattr(lane_histograms, "ROWS_PER_CELL", 1 + 63 * (seed % 2))  # joined, or few of them
         monkeypatch.setattr(lanes, "HISTOGRAM_COLUMNS", 2 + seed % 3)  # looked at together
         monkeypatch.setattr(kept, "ROWS_TO_BIN", 0)
+        monkeypatch.setattr(lanes, "code_type", lambda _: np.dtype(code_dtype))
         monkeypatch.setattr(lanes, "ROWS_TO_PART", seed % 5 * 200)  # in opened bins, or none
         shape = int(rng.integers(300, 1500 if COMPILED else 400)), int(rng.integers(1, 7)), 1
         T, S = random_table(rng, shape, [2, 40, 300, 5000], False, ["ones", "whole"])

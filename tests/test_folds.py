@@ -78,7 +78,7 @@ def test_large_folds_are_subtracted_from_their_group(two_classes, lowest, highes
         folds = np.where(rng.random(n) < rng.choice([0.0, 0.0, 0.7]), 0, rng.integers(n_folds, size=n))
         folds = np.where(rng.random(n) < rng.choice([0.0, 0.0, 0.2]), -1, folds)
         own = folds if rng.random() < 0.5 else rng.integers(-1, n_folds + 2, n)
-        assert subtraction.can_subtract(*forest[:3])
+        assert subtraction.can_subtract(forest.table, forest.target, forest.rules)
         costs = assert_folds_agree(forest, X, folds, own)
         scanned, by_refits = scanned + costs.rows_scanned, by_refits + costs.rows_scanned_by_refits
     assert scanned < by_refits

@@ -1,6 +1,7 @@
 """Training columns are encoded as far as queries need it, and are nobody else's."""
 
 import pickle
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pandas as pd
@@ -10,6 +11,7 @@ import pytest
 from lazyforest import LazyForestClassifier, kept
 from lazyforest.engine.layout import BINS
 from lazyforest.kept import Kept, encode
+from lazyforest.runner import plan_calls
 from lazyforest.table import read
 
 N = 3000
@@ -133,3 +135,36 @@ def test_threads_encode_the_same_table(monkeypatch):
             found, remembered = encode(read(frame), jobs)
             assert remembered == columns
             assert all(np.array_equal(one, other) for one, other in zip(found, expected, strict=True))
+
+
+def test_queries_from_several_threads_at_once(numbers, always_binned):
+    """One row needs bins, several need ranks, which replace what was kept: nobody finds half of it."""
+    y = classes(numbers)
+    expected = forest().fit(numbers, y)
+    one, some = expected.predict_proba(numbers[:1]), expected.predict_proba(numbers[:5])
+    for _ in range(5):
+        model = forest().fit(numbers, y)
+        with ThreadPoolExecutor(4) as pool:
+            found = list(pool.map(lambda n: model.predict_proba(numbers[:n]), [1, 5, 1, 1, 5, 1]))  # noqa: B023
+        assert all(np.array_equal(p, one if len(p) == 1 else some) for p in found)
+
+
+@pytest.mark.parametrize("missing", ["route", "reduced"])
+def test_a_query_that_misses_every_column(numbers, missing):
+    y = classes(numbers)
+    nothing = np.full((1, numbers.shape[1]), np.nan)
+    one, two = (forest(missing=missing).fit(numbers, y).predict_proba(np.repeat(nothing, n, axis=0)) for n in (1, 2))
+    assert np.array_equal(one[0], two[0])
+
+
+@pytest.mark.parametrize(("trees", "jobs"), [(1, 1), (2, 9), (10, 4), (129, 1), (17, 17)])
+def test_no_tree_goes_down_alone(numbers, always_binned, trees, jobs):
+    """It would need all columns ranked."""
+    y = classes(numbers)
+    model = LazyForestClassifier(trees, random_state=0, n_jobs=jobs).fit(numbers, y)
+    calls = plan_calls(model._forest, 1, numbers.shape[1], jobs)
+    assert [tree for some, _ in calls for tree in some] == list(range(trees))
+    assert trees == 1 or min(len(some) for some, _ in calls) > 1
+    found = model.predict_proba(numbers[:1])
+    assert (model._forest.kept._table is None) == (trees > 1)
+    assert np.array_equal(found, model.predict_proba(numbers[:2])[:1])

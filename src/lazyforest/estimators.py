@@ -292,7 +292,7 @@ class LazyForestClassifier(ClassifierMixin, LazyForest):  # type: ignore[misc]
         self.verbose = verbose
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None, row_ids: Any = None) -> LazyForestClassifier:
-        """Validate, encode and keep the table. No tree is grown, unless ``algorithm="eager"``."""
+        """Validate and keep the table. No tree is grown, unless ``algorithm="eager"``."""
         self._fit(X, y, sample_weight, row_ids)
         return self
 
@@ -388,7 +388,7 @@ class LazyForestRegressor(RegressorMixin, LazyForest):  # type: ignore[misc]
         self.verbose = verbose
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None, row_ids: Any = None) -> LazyForestRegressor:
-        """Validate, encode and keep the table. No tree is grown, unless ``algorithm="eager"``."""
+        """Validate and keep the table. No tree is grown, unless ``algorithm="eager"``."""
         self._fit(X, y, sample_weight, row_ids)
         return self
 

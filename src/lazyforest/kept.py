@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from threading import Lock
+from typing import Any
 
 import numpy as np
 
@@ -36,6 +38,13 @@ class Kept:
         self.numbers: Array | None = lay_together(some, self.shape[0])
         self._binned: Binned | None = None
         self._table: Table | None = None
+        self._lock = Lock()
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: value for name, value in vars(self).items() if name != "_lock"}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        vars(self).update(state, _lock=Lock())
 
     @classmethod
     def ranked(cls, table: Table) -> Kept:
@@ -44,23 +53,26 @@ class Kept:
         m, n = table.codes.shape
         kept.shape, kept.jobs, kept.columns, kept.codes = (n, m), 1, [], {}
         kept.is_category, kept.n_codes = table.is_category, table.is_category * (table.first_code[:, BINS] - 1)
-        kept.numbers, kept._binned, kept._table = None, None, table
+        kept.numbers, kept._binned, kept._table, kept._lock = None, None, table, Lock()
         return kept
 
     @property
     def table(self) -> Table:
         """All columns ranked. From then on, nothing else is kept."""
-        if self._table is None:
-            self._table = self.rank(None)
-            self.numbers, self._binned, self.codes = None, None, {}
-        return self._table
+        with self._lock:
+            if self._table is None:
+                assert self.numbers is not None  # or there would be a table
+                self._table = rank_columns(self.numbers, self.codes, self.n_codes, self.is_category, self.jobs)
+                self.numbers, self._binned, self.codes = None, None, {}
+            return self._table
 
     @property
     def binned(self) -> Binned | None:
-        """Bins of the numbers as they came; None once there is a table, which fewer rows have at once."""
-        if self._table is None and self._binned is None and self.shape[0] >= ROWS_TO_BIN:
-            self._binned = self.bin()
-        return self._binned
+        """Bins of the numbers as they came; None once there is a table, and for few rows, which are better ranked."""
+        with self._lock:
+            if self._table is None and self._binned is None and self.shape[0] >= ROWS_TO_BIN:
+                self._binned = self.bin()
+            return self._binned
 
     def prepare(self, bins_only: bool) -> None:
         """Encode now what calls in several threads will need."""
@@ -68,30 +80,13 @@ class Kept:
 
     @property
     def nbytes(self) -> int:
-        parts = [*(self._table or ()), *(self._binned or ()), *self.codes.values(), self.numbers]
+        parts = [*(self._table or ()), *(self._binned or (self.numbers,)), *self.codes.values()]
         return sum(getattr(part, "nbytes", 0) for part in parts)
 
     @property
     def bytes_when_ranked(self) -> int:
         n, m = self.shape
         return n * (m * (code_type(n).itemsize + 1) + 8 * int((~self.is_category).sum()))
-
-    def rank(self, rows: Array | None) -> Table:
-        """The table of all rows or some."""
-        assert self.numbers is not None  # or there is a table
-        x = self.numbers if rows is None else np.take(self.numbers, rows, axis=1)
-        table = new_table(x.shape[1], self.is_category)
-        ranking = new_ranking(max(x.shape[1], self.n_codes.max(initial=0)))
-        for j, codes in self.codes.items():
-            table.codes[j] = codes if rows is None else codes[rows]
-            bin_codes(table.codes[j], self.n_codes[j], ranking.bins, table.first_code[j], table.coarse, j)
-        runs = list(runs_of_numbers(self.is_category, x.shape[1], self.jobs))
-        if self.jobs == 1:
-            for run in runs:
-                rank_run(table, x, run, table.coarse, run[1], ranking)
-        else:
-            self.share(lambda k: rank_apart(table, x, runs[k :: self.jobs]))
-        return without_gaps(table)
 
     def bin(self) -> Binned:
         assert self.numbers is not None
@@ -108,24 +103,48 @@ class Kept:
             ranking = new_ranking(max(n, LEAST_ROOM))
             bin_numbers(x[some], x[some].view(np.uint64), columns[some], few_values, first_code, bins, ranking)
 
-        self.share(bin_some)
+        share(bin_some, self.jobs)
         turn(bins, coarse)
         number = np.cumsum(~self.is_category) - ~self.is_category
         return Binned(coarse, first_code, self.is_category, few_values, x, number)
 
-    def share(self, work: Callable[[int], None]) -> None:
-        """Call work(0), work(1)... in as many threads as there may be."""
-        if self.jobs == 1:
-            work(0)
-        else:
-            with ThreadPoolExecutor(self.jobs) as pool:
-                list(pool.map(work, range(self.jobs)))
+
+def share(work: Callable[[int], None], jobs: int) -> None:
+    """Call work(0), work(1)... in as many threads."""
+    if jobs == 1:
+        work(0)
+    else:
+        with ThreadPoolExecutor(jobs) as pool:
+            list(pool.map(work, range(jobs)))
 
 
 def encode(columns: list[Raw], jobs: int = 1) -> tuple[Table, list[Column]]:
     """Dense ranks and coarse bins of the training columns, and what to remember of them; numbers in so many threads."""
     kept = Kept(columns, jobs)
     return kept.table, kept.columns
+
+
+def rank_columns(x: Array, codes: dict[int, Array], n_codes: Array, is_category: Array, jobs: int) -> Table:
+    """The table of numbers, a row per column, and of categories by their columns."""
+    n = x.shape[1]
+    table, ranking = new_table(n, is_category), new_ranking(max(n, n_codes.max(initial=0)))
+    for j, some in codes.items():
+        table.codes[j] = some
+        bin_codes(table.codes[j], n_codes[j], ranking.bins, table.first_code[j], table.coarse, j)
+    runs = list(runs_of_numbers(is_category, n, jobs))
+    if jobs == 1:
+        for run in runs:
+            rank_run(table, x, run, table.coarse, run[1], ranking)
+    else:
+        share(lambda k: rank_apart(table, x, runs[k::jobs]), jobs)
+    return without_gaps(table)
+
+
+def rank_rows(binned: Binned, rows: Array) -> Table:
+    """The table of some rows. Categories have the codes of all."""
+    x, coarse, is_category = np.take(binned.numbers, rows, axis=1), binned.coarse[rows], binned.is_category
+    codes = {int(j): coarse[:, j] for j in np.flatnonzero(is_category)}
+    return rank_columns(x, codes, is_category * (binned.first_code[:, BINS] - 1), is_category, 1)
 
 
 def lay_together(some: list[Raw], n: int) -> Array:

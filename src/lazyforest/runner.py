@@ -33,7 +33,7 @@ from lazyforest.engine.layout import (
 )
 from lazyforest.engine.record import Record, walk
 from lazyforest.engine.subtraction import can_subtract
-from lazyforest.kept import Kept
+from lazyforest.kept import Kept, rank_rows
 from lazyforest.progress import Progress
 
 ROWS_LEFT_OUT = 1e5  # a kernel call answers so many, over its trees: it ends within seconds
@@ -155,7 +155,7 @@ def costs_of(task: Task, size: int) -> Costs:
 def count_side_by_side(forest: Forest, n_queries: int, n_columns: int) -> int:
     """How many trees one query may go down together."""
     kept, target, rules = forest[:3]
-    if n_queries != 1 or kept.n_codes.max(initial=0) >= BINS:
+    if n_queries != 1 or n_columns == 0 or kept.n_codes.max(initial=0) >= BINS:
         return 1
     return count_lanes(kept.shape[0], kept.bytes_when_ranked, target, rules, n_columns)
 
@@ -168,10 +168,11 @@ def explore_side_by_side(forest: Forest, X: Array, columns: Array, trees: range)
     lanes = new_lanes(table, forest.target, columns, len(trees), *numbers)
     above = new_task(table, forest.target, forest.rules, X, columns)
     rows, handed = walk_together(above, lanes, trees, votes)
-    spent = costs_of(above, total_bytes((above.bag, above.search, above.small, lanes, votes)))
+    size = total_bytes((above.bag, above.search, above.small, lanes, votes)) - lanes.numbers.nbytes  # these are kept
+    spent = costs_of(above, size)
     if not handed.wanted.any():
         return Answer(votes, spent, [])
-    table = take_table(table, rows) if binned is None else forest.kept.rank(rows)
+    table = take_table(table, rows) if binned is None else rank_rows(binned, rows)
     below = new_task(table, take_target(forest.target, rows), forest.rules, X, columns, handed)
     explore_silently(below, trees, votes)
     size = total_bytes((table, below.bag, below.search, below.small))
@@ -185,7 +186,7 @@ def explore(forest: Forest, X: Array, columns: Array, n_jobs: int | None, verbos
         forest = take(forest, lying_together(forest, columns))
     calls = plan_calls(forest, len(X), len(columns), jobs)
     if len(calls) > 1:  # before several threads want it
-        forest.kept.prepare(count_side_by_side(forest, len(X), len(columns)) > 1)
+        forest.kept.prepare(bins_only=count_side_by_side(forest, len(X), len(columns)) > 1)
     total = Answer(no_votes(forest, X), Costs(), [])
     with Progress(sum(len(trees) for trees, _ in calls), "trees", verbose) as progress:
         found = call_all(Shared(explore_some, forest, X, columns), calls, jobs)
@@ -208,10 +209,11 @@ def plan_calls(forest: Forest, n_queries: int, n_columns: int, jobs: int) -> lis
     many = int(np.clip(CELLS_PER_CALL / cells, 1, n_queries)) if lazy else max(n_queries, 1)
     per_call = int(np.clip(CELLS_PER_CALL / (cells * (many if lazy else 1)), 1, -(-trees // jobs)))
     side_by_side = count_side_by_side(forest, n_queries, n_columns)
-    if side_by_side > 1:
-        per_call = min(side_by_side, -(-trees // jobs))
     slices = [slice(first, min(first + many, n_queries)) for first in range(0, max(n_queries, 1), many)]
     ranges = [range(first, min(first + per_call, trees)) for first in range(0, trees, per_call)]
+    if side_by_side > 1:  # about equally many each, and never one alone, which would need all columns ranked
+        calls = max(-(-trees // side_by_side), min(jobs, trees // 2), 1)
+        ranges = [range(k * trees // calls, (k + 1) * trees // calls) for k in range(calls)]
     return [(some, queries) for some in ranges for queries in slices]
 
 
@@ -326,6 +328,7 @@ def explore_shared(forest: Forest, X: Array, own: Array, folds: Array, n_jobs: i
     rows = ROWS_LEFT_OUT if looked_up else ROWS_LEFT_OUT / SLOWER
     per_call = int(np.clip(rows / len(X), 1, -(-trees // (4 * jobs))))
     ranges = [range(first, min(first + per_call, trees)) for first in range(0, trees, per_call)]
+    forest.kept.prepare(bins_only=False)
     with Progress(trees, "trees", verbose) as progress:
         answers = call_all(Shared(explore_some_folds, forest, X, own, folds), [(some,) for some in ranges], jobs)
         for some, found in zip(ranges, answers, strict=True):

@@ -73,7 +73,7 @@ def read(X: Any, categorical: Any = "from_dtype", remembered: list[Column] | Non
     wanted = wanted_categories(categorical, [None] * array.shape[1], remembered)
     if array.dtype == object:
         return [read_values(list(array[:, j]), j, wanted[j]) for j in range(array.shape[1])]
-    own = isinstance(X, list | np.ndarray) and not np.may_share_memory(array, X)
+    own = isinstance(X, list) or (isinstance(X, np.ndarray) and not np.may_share_memory(array, X))
     return read_matrix(array, range(array.shape[1]), wanted, own)
 
 

@@ -217,8 +217,6 @@ def part_two(first: Any, step: Any, width: Any, sums: Any) -> None:
 @jit
 def part_cells(columns: Any, first_code: Any, first: Any, last: Any, step: Any, width: Any, sums: Any) -> None:
     """Cells of the columns first to last, in the place of the first, become bins of each."""
-    if last - first == 1:
-        return
     cells, here = count_cells(columns, first_code, first, last), first * step * width
     below = cells
     for slot in range(first, last):

@@ -242,9 +242,12 @@ def draw_lanes(table: Any, target: Any, rules: Any, f: Any, first: Any, last: An
     most = min(f.size, 1 << (8 * lanes.histogram.itemsize))
     lanes.place[ROWS], lanes.place[ROUGHLY] = row_ids.size, 1
     compact_lanes(lanes, table, np.int64(-1))
+    light = True  # a lane that is too heavy would be counted beside the others: none walks then
+    for lane in range(used):
+        light &= weighs[lane] < most
     for lane in range(keys.size):
         keys[lane] = root_key(rules.seed, first + lane)
-        lanes.state[lane] = GONE if lane >= used else WALKING if weighs[lane] < most else DONE
+        lanes.state[lane] = GONE if lane >= used else WALKING if light else DONE
         lanes.depth[lane], lanes.bag[lane] = 0, lanes.held[lane]
         lanes.words[lane] = lanes.held[lane] + (1 if rules.algorithm != LAZY else 0)
     stop_lanes(lanes)
@@ -468,7 +471,7 @@ def choose_in_lanes(table: Any, target: Any, rules: Any, search: Any, bag: Any, 
     """The best condition of every walking lane, in ``lanes.best``."""
     n, m, f, reach, total = lanes.place[ROWS], search.columns.size, search.f, lanes.reach, lanes.total
     slots, is_category, may_win, rough = lanes.histogram.shape[0], table.is_category, lanes.may_win, lanes.rough
-    lanes.place[SORTED], group, filled = -1, np.int64(0), np.int64(0)
+    lanes.place[SORTED], group, filled, n_rough = -1, np.int64(0), np.int64(0), np.int64(0)
     for start in range(0, m, slots):
         columns = search.columns[start : min(m, start + slots)]
         group = fill_lanes(
@@ -516,6 +519,7 @@ def choose_in_lanes(table: Any, target: Any, rules: Any, search: Any, bag: Any, 
                 )
             for slot in range(columns.size):
                 j = columns[slot]
+                n_rough += turn == 0 and rough[slot]
                 if is_category[j] != (turn == 1):
                     continue
                 n_bins = min(table.first_code[j, BINS], BINS)
@@ -531,7 +535,7 @@ def choose_in_lanes(table: Any, target: Any, rules: Any, search: Any, bag: Any, 
                 for lane in range(may_win.size):
                     if lanes.state[lane] == WALKING and may_win[lane]:
                         search_lane(table, target, rules, search, bag, lanes, lane, j, slot)
-    if filled * ROUGH_PAYS > m * BINS:
+    if filled * ROUGH_PAYS > n_rough * BINS:
         lanes.place[ROUGHLY] = 0
 
 

@@ -22,7 +22,7 @@ ROW = np.uint32
 # A coarse bin is a byte: a histogram of 256 bins and two classes is 2 KB, so a dozen columns stay in the L1 cache.
 COARSE = np.uint8
 BINS = 256
-# Codes: two bytes while every column has fewer than 65,536 values, otherwise four.
+# Codes: two bytes for tables of fewer than 65,535 rows, otherwise four.
 CODES = (np.uint16, np.uint32)
 
 
@@ -76,7 +76,7 @@ class Table(NamedTuple):
 class Binned(NamedTuple):
     """The training columns before any number is ranked: what one query needs at first.
 
-    Only columns of at most 255 numbers have codes. In others, a bin is left room for as many codes as it has rows.
+    The bins of columns of at most 255 numbers are their codes. In others, a bin has room for as many codes as rows.
     """
 
     coarse: Array  # as in a table, but the bins' edges are others
