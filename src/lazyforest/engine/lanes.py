@@ -46,8 +46,8 @@ from lazyforest.engine.layout import (
     inlined,
     jit,
 )
-from lazyforest.engine.nodes import Best, Node
-from lazyforest.engine.partition import is_valid_code, is_valid_value, settle
+from lazyforest.engine.nodes import NUMBER, Best, Node
+from lazyforest.engine.partition import Condition, is_valid_code, is_valid_value, midpoint, settle
 from lazyforest.engine.sets import search_prefixes_of_two
 from lazyforest.engine.two import SLACK, count_groups, score_two, sets_may_win
 from lazyforest.engine.vectors import VECTOR, aligned, mask_vector
@@ -100,6 +100,7 @@ class Lanes(NamedTuple):
     may_win: Array  # (lanes,) groups of bins that may have a better cut, a bit each
     score: Array  # (lanes,) of the best condition
     best: Array  # (lanes, 6) the rest of it
+    near: Array  # (lanes, 2) the numbers that the condition lies between
     left: Array  # (lanes, 2)
     members: Array  # (lanes, BINS)
     order: Array  # (rows,) positions in ``rows``, by the bins of a column; by codes in those bins that were opened
@@ -141,18 +142,21 @@ def count_lanes(n: int, n_bytes: int, target: Target, rules: Rules, n_columns: i
 
 
 def table_of_bins(binned: Binned) -> Table:
-    """A table whose codes and values are yet to be written, those of columns of few numbers apart."""
+    """A table whose codes are yet to be written, and values, those of columns of few numbers apart.
+
+    There is room for the values of one other column: that of the bins which are opened now.
+    """
     n, m = binned.coarse.shape
-    values = np.empty((m, n))
     few = binned.first_code[:, BINS] <= BINS
-    values[few, : BINS - 1] = binned.few_values[few]
+    values = np.empty(m * (BINS - 1) + n)
+    values[: m * (BINS - 1)] = binned.few_values.ravel()
     return Table(
         codes=np.empty((m, n), dtype=code_type(n)),
         coarse=binned.coarse,
         first_code=binned.first_code,
         is_category=binned.is_category,
-        values=values.ravel(),
-        value_start=np.arange(m) * n,
+        values=values,
+        value_start=np.where(few, np.arange(m), m) * (BINS - 1),
     )
 
 
@@ -197,6 +201,7 @@ def new_lanes(
         may_win=np.empty(lanes, dtype=np.uint16),
         score=np.empty(lanes),
         best=np.empty((lanes, 6), dtype=np.int64),
+        near=np.empty((lanes, 2)),
         left=np.empty((lanes, 2), dtype=np.int64),
         members=np.empty((lanes, BINS), dtype=np.uint8),
         order=np.empty(n, dtype=ROW),
@@ -372,8 +377,10 @@ def recall(lanes: Any, lane: Any) -> Any:
 
 
 @inlined
-def remember(lanes: Any, lane: Any, best: Any, search: Any) -> None:
-    held = lanes.best[lane]
+def remember(lanes: Any, lane: Any, best: Any, search: Any, table: Any) -> None:
+    held, near, start = lanes.best[lane], lanes.near[lane], table.value_start[best.column] - 1
+    if best.n_members == NUMBER and best.lower > 0:
+        near[0], near[1] = table.values[start + best.lower], table.values[start + best.cut]
     held[0], held[1], held[2], held[5] = best.column, best.lower, best.cut, best.n_members
     held[3], held[4] = best.missing_is_valid, best.any_missing
     lanes.score[lane] = best.score
@@ -463,7 +470,7 @@ def search_lane(
         for variant in range(2 if any_missing else 1):
             best = search_opened_of_two(node, search, j, none, variant, any_missing, n_codes <= BINS, best)
     if best.score != score or best.column != column or best.cut != cut:
-        remember(lanes, lane, best, search)
+        remember(lanes, lane, best, search, table)
 
 
 @inlined
@@ -658,6 +665,8 @@ def find_kept(table: Any, rules: Any, X: Any, search: Any, bag: Any, lanes: Any,
         for p in range(n_members):
             search.members[p] = lanes.members[lane, p]
         condition = settle(lanes.total[:, lane], table, best, search.members, lanes.left[lane], member, rules.criterion)
+        threshold = midpoint(lanes.near[lane, 0], lanes.near[lane, 1]) if best.lower > 0 else -np.inf
+        condition = Condition(j, condition.cut, threshold, condition.missing_is_valid, condition.is_set)
         side = is_valid_value(condition, X[0, j], member)
         lanes.keep[0, lane] = EVERYTHING if condition.missing_is_valid == side else 0
         for b in range(1, n_bins):
