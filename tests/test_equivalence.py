@@ -17,7 +17,7 @@ from helpers import (
     target_of,
 )
 from lazyforest import kept, reference
-from lazyforest.engine import lane_histograms, lanes
+from lazyforest.engine import lane_histograms, lane_layout
 from lazyforest.engine.exploration import explore_recording, new_room, new_task
 from lazyforest.engine.layout import BINS, BLOCK, CODES, HISTOGRAM_COLUMNS
 from lazyforest.engine.record import LEFT, NONE, RIGHT, ROWS
@@ -123,15 +123,15 @@ def explore_one_query(T, S, forest, algorithm, way, code_dtype):
 @pytest.mark.parametrize("code_dtype", CODES)
 def test_bootstraps_side_by_side(code_dtype, monkeypatch):
     """One query's path, in all trees at once and tree by tree: the same votes, nodes, rows scanned, words."""
-    monkeypatch.setattr(lanes, "LEAST_ROWS", 0)
+    monkeypatch.setattr(lane_layout, "LEAST_ROWS", 0)
     went_down = 0
     for seed in range(120 if COMPILED else 3):
         rng = np.random.default_rng(seed)
         monkeypatch.setattr(lane_histograms, "ROWS_PER_CELL", 1 + 63 * (seed % 2))  # joined, or few of them
-        monkeypatch.setattr(lanes, "HISTOGRAM_COLUMNS", 2 + seed % 3)  # looked at together
+        monkeypatch.setattr(lane_layout, "HISTOGRAM_COLUMNS", 2 + seed % 3)  # looked at together
         monkeypatch.setattr(kept, "ROWS_TO_BIN", 0)
-        monkeypatch.setattr(lanes, "code_type", lambda _: np.dtype(code_dtype))
-        monkeypatch.setattr(lanes, "ROWS_TO_PART", seed % 5 * 200)  # in opened bins, or none
+        monkeypatch.setattr(lane_layout, "code_type", lambda _: np.dtype(code_dtype))
+        monkeypatch.setattr(lane_layout, "ROWS_TO_PART", seed % 5 * 200)  # in opened bins, or none
         shape = int(rng.integers(300, 1500 if COMPILED else 400)), int(rng.integers(1, 7)), 1
         T, S = random_table(rng, shape, [2, 40, 300, 5000], False, ["ones", "whole"])
         if np.nanmax(T.X, axis=0, initial=0)[T.categorical].max(initial=0) >= BINS:

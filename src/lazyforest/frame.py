@@ -9,9 +9,9 @@ from typing import NamedTuple
 
 import numpy as np
 
+from lazyforest.engine.bootstrap import MOST_COPIES
 from lazyforest.engine.layout import TARGET, Array
 
-MOST_COUNTS = 13  # a Poisson count never passes it
 WEIGHT_BITS = 52  # a bootstrap's total weight stays exact in a float64
 SHARED_BITS = 61  # weight times target, with a bit to spare for centring, in an int64
 FRACTION_BITS = 18  # of an average weight in regression, where targets need bits as well
@@ -66,7 +66,7 @@ class Extent(NamedTuple):
     @property
     def most_weight(self) -> float:
         """No bootstrap weighs more than this; infinity is refused later."""
-        return max(MOST_COUNTS * rounded(self.total), self.rows * self.heaviest)
+        return max(MOST_COPIES * rounded(self.total), self.rows * self.heaviest)
 
     @property
     def mean_weight(self) -> float:
@@ -135,7 +135,7 @@ def check_extent(frame: Frame, extent: Extent) -> None:
     most = extent.most_weight
     if not math.isfinite(most) or exponent_of(most) + frame.weight_bits > WEIGHT_BITS:
         raise ValueError(
-            f"The total of sample_weight, {most / MOST_COUNTS:g} at {frame.weight_bits} fractional bits "
+            f"The total of sample_weight, {most / MOST_COPIES:g} at {frame.weight_bits} fractional bits "
             f"is too large to be summed exactly. Divide all weights by a constant, or set a smaller fixed_point[0]."
         )
     if not frame.weights(np.array([extent.heaviest])).any():

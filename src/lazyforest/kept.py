@@ -9,14 +9,13 @@ from typing import Any
 
 import numpy as np
 
-from lazyforest.engine.encoding import Ranking, bin_codes, bin_numbers, encode_numbers, new_ranking, turn
+from lazyforest.engine.encoding import SAMPLE, Ranking, bin_codes, bin_numbers, encode_numbers, new_ranking, turn
 from lazyforest.engine.layout import BINS, COARSE, Array, Binned, Table, code_type
 from lazyforest.table import CATEGORY, Column, Raw, count_rows
 
 CELLS_AT_ONCE = 1 << 18
 CELLS_TO_SHARE = 1 << 16  # among threads: fewer are done before a thread has begun
 ROWS_TO_BIN = 1 << 16  # fewer are ranked before binning them, and ranking what is left, would pay
-LEAST_ROOM = 4096  # rows of a column's sample
 
 
 class Kept:
@@ -100,7 +99,7 @@ class Kept:
 
         def bin_some(k: int) -> None:
             some = slice(k * len(columns) // self.jobs, (k + 1) * len(columns) // self.jobs)
-            ranking = new_ranking(max(n, LEAST_ROOM))
+            ranking = new_ranking(max(n, SAMPLE))
             bin_numbers(x[some], x[some].view(np.uint64), columns[some], few_values, first_code, bins, ranking)
 
         share(bin_some, self.jobs)
@@ -151,13 +150,10 @@ def lay_together(some: list[Raw], n: int) -> Array:
     """The numbers of columns one below the other: where they are, if they lie so and nobody else can change them."""
     numbers = [raw.numbers for raw in some if raw.numbers is not None]
     base = numbers[0].base if numbers else None
-    if (
-        isinstance(base, np.ndarray)
-        and base.T.shape == (len(numbers), n)
-        and base.flags.f_contiguous
-        and all(raw.own and x.base is base for raw, x in zip(some, numbers, strict=True))
-    ):
-        return base.T
+    if isinstance(base, np.ndarray) and all(raw.own and x.base is base for raw, x in zip(some, numbers, strict=True)):
+        together = base if base.flags.c_contiguous else base.T
+        if together.shape == (len(numbers), n) and together.flags.c_contiguous:
+            return together
     return np.array(numbers) if numbers else np.empty((0, n))
 
 

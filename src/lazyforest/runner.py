@@ -13,7 +13,8 @@ from joblib.parallel import ThreadingBackend, get_active_backend
 
 from lazyforest.engine.exploration import Task, explore_recording, explore_silently, new_room, new_task
 from lazyforest.engine.folds import explore_without
-from lazyforest.engine.lanes import count_lanes, new_lanes, table_of_bins, walk_together
+from lazyforest.engine.lane_layout import count_lanes, new_lanes, table_of_bins
+from lazyforest.engine.lanes import walk_together
 from lazyforest.engine.layout import (
     BATCHED,
     BINS,

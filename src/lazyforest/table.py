@@ -19,6 +19,7 @@ from lazyforest.engine.layout import Array, code_type
 NUMBER, DATE, DURATION, CATEGORY, EMPTY = "numbers", "dates", "durations", "categories", "no values"
 TEXT, BOOL = "text", "true or false"
 LONGEST_INTEGER = 2**53
+ROWS_AT_ONCE = 4096
 FEW_ROWS = 16
 
 
@@ -124,7 +125,7 @@ def as_array(X: Any) -> Array:
 def check_matrix(X: Any, dtype: Any) -> Array:
     """scikit-learn's check of a 2-d array and its messages, with what to do. Nothing is wrong with plain numbers."""
     if type(X) is np.ndarray and X.ndim == 2 and X.size and X.dtype.kind in "fiub" and dtype is np.float64:
-        return np.asfortranarray(X, dtype=np.float64)
+        return in_columns(X)
     if getattr(getattr(X, "dtype", None), "kind", "") == "c":
         raise ValueError(f"Complex data not supported in X of shape {X.shape}. Convert it to real numbers first.")
     try:
@@ -132,6 +133,16 @@ def check_matrix(X: Any, dtype: Any) -> Array:
     except (TypeError, ValueError) as error:
         advice = " Give X at least one row and one column." if "minimum of" in str(error) else ""
         raise type(error)(f"X cannot be read: {error}{advice}") from error
+
+
+def in_columns(X: Array) -> Array:
+    """Float64 with columns one after the other: of rows, some at a time, for neighbours in both orders stay near."""
+    if X.flags.f_contiguous or not X.flags.c_contiguous:
+        return np.asfortranarray(X, dtype=np.float64)
+    columns = np.empty(X.shape[::-1])
+    for start in range(0, len(X), ROWS_AT_ONCE):
+        columns[:, start : start + ROWS_AT_ONCE] = X[start : start + ROWS_AT_ONCE].T
+    return columns.T
 
 
 def wanted_categories(categorical: Any, names: list[Any], remembered: list[Column] | None) -> list[bool | None]:

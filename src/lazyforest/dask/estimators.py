@@ -25,9 +25,10 @@ from lazyforest.dask.partitions import (
     settle,
     summarise,
 )
+from lazyforest.engine.bootstrap import MOST_COPIES
 from lazyforest.engine.layout import CLASS, Array
 from lazyforest.estimators import PARAMETERS, LazyForest, LazyForestClassifier, LazyForestRegressor, unchanged_on_error
-from lazyforest.frame import MOST_COUNTS, Extent, Frame, check_extent, frame_of
+from lazyforest.frame import Extent, Frame, check_extent, frame_of
 from lazyforest.parameters import check_parameters, is_int
 from lazyforest.runner import by_missing_columns
 from lazyforest.table import encode_queries, read
@@ -173,7 +174,7 @@ class DaskLazyForest(BaseEstimator):  # type: ignore[misc]
         self._parts = checked(settled)
         self._rows, rules = extent.rows, self._make_rules(len(self._coding.columns))
         self._rules, self.seed_ = rules, int(rules.seed)
-        most = int(np.ldexp(extent.most_weight, self.frame_.weight_bits)) + MOST_COUNTS * extent.rows
+        most = int(np.ldexp(extent.most_weight, self.frame_.weight_bits)) + MOST_COPIES * extent.rows
         sizes, n_classes = self.frame_.weight_bits == 0, 0 if regression else len(self.classes_)
         self._forest = Forest(self._coding, rules, n_classes, int(self.n_estimators), sizes, most)
 

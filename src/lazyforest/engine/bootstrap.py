@@ -5,8 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from llvmlite import ir
 
 from lazyforest.engine.layout import MULTINOMIAL, POISSON, entry, jit, public
+from lazyforest.engine.vectors import VECTOR, at_once
 
 GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 FIRST, SECOND = np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB)
@@ -31,6 +33,7 @@ STEPS = (
     4294967292,
     4294967295,
 )
+MOST_COPIES = len(STEPS)  # of a row in a Poisson bootstrap
 
 
 @public
@@ -59,6 +62,23 @@ def count_of(draw: Any) -> Any:
     for step in STEPS:  # cast each time: numba adds up in 64 bits, and half as many of these fit in a vector
         passed = np.uint32(passed + np.uint32(draw >= np.uint32(step)))
     return np.uint8(passed)
+
+
+def pass_steps(builder: Any, counts: Any, draws: Any) -> Any:
+    """Signed words are compared twice as fast: all are moved by half their range."""
+    half = 1 << 31
+    moved, passed = builder.xor(draws, ir.Constant(draws.type, [half] * VECTOR)), ir.Constant(draws.type, None)
+    for step in STEPS:
+        over = builder.icmp_signed(">=", moved, ir.Constant(draws.type, [step - half] * VECTOR))
+        passed = builder.sub(passed, builder.sext(over, draws.type))
+    return builder.trunc(passed, counts.type)
+
+
+@at_once(pass_steps)
+def count_vector(counts: Any, at: Any, draws: Any, start: Any) -> None:
+    """counts[at : at + VECTOR] become ``count_of`` draws[start : start + VECTOR]."""
+    for k in range(VECTOR):
+        counts[at + k] = count_of(draws[start + k])
 
 
 @jit

@@ -16,6 +16,7 @@ TO_SLOT = np.uint64(54)
 SIGN, MOST = np.uint64(1 << 63), np.uint64(0x7FF0 << 48)  # of a float64; above MOST, without its sign, it is NaN
 DIGITS, DIGIT_BITS = 6, 11  # at most
 SAMPLE, SAMPLE_BITS = 4096, 24  # numbers of a column that place its bins, and how closely
+GUESS_BITS, GUESSED = 16, 7  # cells of a guess at a number's bin, and how far it may be off
 TURNED = 512  # rows
 SPARE_BITS = 8  # beyond those of the number of rows: few of them agree in so many
 
@@ -30,6 +31,7 @@ class Ranking(NamedTuple):
     rows: Array  # (2, rows) which row a key is of
     places: Array  # (DIGITS, 2048) where the next row with a digit goes
     bins: Array  # (rows + 2,) the bin of each code
+    guesses: Array  # (2**GUESS_BITS,) the lowest bin of numbers in a cell
 
 
 def new_ranking(n: int) -> Ranking:
@@ -41,6 +43,7 @@ def new_ranking(n: int) -> Ranking:
         rows=np.empty((2, n), dtype=ROW),
         places=np.empty((DIGITS, 1 << DIGIT_BITS), dtype=np.int64),
         bins=np.empty(n + 2, dtype=np.int64),
+        guesses=np.empty(1 << GUESS_BITS, dtype=np.uint8),
     )
 
 
@@ -96,7 +99,7 @@ def bin_numbers(x: Any, bits: Any, columns: Any, few_values: Any, first_code: An
         else:
             count = take_sample(bits[k], ranking.keys[0], ranking.keys[1], ranking.places[0])
             place_edges(ranking.keys[0], count, ranking.keys[1])
-            bin_by_edges(bits[k], ranking.keys[1], bins, ranking.places[0])
+            bin_by_edges(bits[k], ranking.keys[1], bins, ranking.places[0], ranking.guesses)
             first_code[j, 0], first_code[j, 1] = 0, 1
             for b in range(1, BINS):
                 first_code[j, b + 1] = first_code[j, b] + ranking.places[0, b]
@@ -127,24 +130,43 @@ def place_edges(keys: Any, count: Any, edges: Any) -> None:
     edges[0], edges[1] = np.uint64(0), np.uint64(1)
     for b in range(2, BINS):
         edges[b] = keys[(b - 1) * count // (BINS - 1)] if count > 0 else ~np.uint64(0)
+    edges[BINS : BINS + GUESSED] = ~np.uint64(0)
 
 
 @jit
-def bin_by_edges(bits: Any, edges: Any, bins: Any, counts: Any) -> None:
-    """The bin of each number, by halves; how many rows each bin has."""
+def bin_by_edges(bits: Any, edges: Any, bins: Any, counts: Any, guesses: Any) -> None:
+    """The bin of each number, by halves, from a guess on where guesses are near; how many rows each bin has."""
     counts[:BINS] = 0
+    low, high = edges[2], edges[BINS - 1]
+    shift = np.uint64(max(count_bits(high - low) - GUESS_BITS, 0))
+    near = guess_bins(edges, low, high, shift, guesses) <= GUESSED
     for i in range(bits.size):
         key, b = sortable(bits[i]), np.int64(0)
-        b += (BINS // 2) * np.int64(key >= edges[b + BINS // 2])
-        b += (BINS // 4) * np.int64(key >= edges[b + BINS // 4])
-        b += (BINS // 8) * np.int64(key >= edges[b + BINS // 8])
-        b += (BINS // 16) * np.int64(key >= edges[b + BINS // 16])
-        b += (BINS // 32) * np.int64(key >= edges[b + BINS // 32])
+        if near:
+            b = np.int64(guesses[(min(max(key, low), high) - low) >> shift])
+        else:
+            b += (BINS // 2) * np.int64(key >= edges[b + BINS // 2])
+            b += (BINS // 4) * np.int64(key >= edges[b + BINS // 4])
+            b += (BINS // 8) * np.int64(key >= edges[b + BINS // 8])
+            b += (BINS // 16) * np.int64(key >= edges[b + BINS // 16])
+            b += (BINS // 32) * np.int64(key >= edges[b + BINS // 32])
         b += (BINS // 64) * np.int64(key >= edges[b + BINS // 64])
         b += (BINS // 128) * np.int64(key >= edges[b + BINS // 128])
         b += np.int64(key >= edges[b + 1])
         bins[i] = b
         counts[b] += 1
+
+
+@jit
+def guess_bins(edges: Any, low: Any, high: Any, shift: Any, guesses: Any) -> Any:
+    """The bin below each cell of numbers, 2**shift wide from ``low`` on; returns how many edges a cell has at most."""
+    b, most = np.int64(0), np.int64(0)
+    for cell in range(np.int64((high - low) >> shift) + 1):
+        guesses[cell], end = b, low + (np.uint64(cell + 1) << shift)
+        while b < BINS - 1 and edges[b + 1] < end:
+            b += 1
+        most = max(most, b - np.int64(guesses[cell]))
+    return most
 
 
 @entry

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from lazyforest.engine.bins import search_large
-from lazyforest.engine.bootstrap import CHILD, draw_counts, mix, root_key
+from lazyforest.engine.bootstrap import CHILD, MOST_COPIES, draw_counts, mix, root_key
 from lazyforest.engine.counts import x_log2_x_table
 from lazyforest.engine.layout import (
     BATCHED,
@@ -41,7 +41,7 @@ from lazyforest.engine.layout import (
 )
 from lazyforest.engine.lists import Small, new_small, open_block, search_small
 from lazyforest.engine.nodes import NUMBER, Best, Node, Search, copy, new_search, weight_of
-from lazyforest.engine.partition import part_lists, part_queries, part_rows, settle
+from lazyforest.engine.partition import part_lists, part_queries, part_rows, settle, threshold_of
 from lazyforest.engine.record import (
     USED_MEMBERS,
     USED_NODES,
@@ -129,7 +129,7 @@ def new_task(
     """Buffers for exploring trees that may use ``columns`` (ascending), from their roots or from nodes handed over."""
     n = table.codes.shape[1]
     heaviest = int(target.weight.max(initial=0))
-    most = max(13 * int(target.weight.sum()), n * heaviest)  # a Poisson count never passes 13, another never n
+    most = max(MOST_COPIES * int(target.weight.sum()), n * heaviest)  # or every draw takes the same row
     weight = np.zeros(n, dtype=WEIGHTS[0] if target.n_classes and most < 2**32 else WEIGHTS[1])
     listed = rules.max_features * 4 > len(columns)  # otherwise sorting what is looked at is cheaper
     depth = min(rules.max_depth, n) + 2
@@ -452,7 +452,8 @@ def explore_from(
                 note_leaf(record, at, vote)
             continue
         n_members = max(best.n_members, 0)
-        condition = settle(node.total, table, best, search.members, search.best_left, member, criterion)
+        threshold = threshold_of(table, best)
+        condition = settle(node.total, threshold, best, search.members, search.best_left, member, criterion)
         if recording:
             note_condition(record, at, condition, n_members, member, table.first_code[condition.column, BINS])
         top = go_down(table, target, algorithm, X, search, small, bag, frame, condition, at, top)

@@ -79,7 +79,7 @@ from lazyforest.engine.layout import (
 )
 from lazyforest.engine.left_out import decide_without_row, has_candidates, prepare
 from lazyforest.engine.nodes import Node, copy
-from lazyforest.engine.partition import settle
+from lazyforest.engine.partition import settle, threshold_of
 from lazyforest.engine.record import new_record
 from lazyforest.engine.subtraction import copy_bins, take_out
 
@@ -249,7 +249,8 @@ def decide(
     best = search_rows(table, target, rules, search, folds, small, filled, lo, hi, key)
     folds.apply[f, COLUMN] = best.column
     if best.column >= 0:
-        condition = settle(folds.rest, table, best, search.members, search.best_left, bag.member, rules.criterion)
+        threshold, left, member = threshold_of(table, best), search.best_left, bag.member
+        condition = settle(folds.rest, threshold, best, search.members, left, member, rules.criterion)
         for p in range(best.n_members):
             bag.member[search.members[p]] = False
         note(folds, f, best, condition, search.members)

@@ -20,6 +20,7 @@ from lazyforest.engine.vectors import VECTOR, add_vector
 PARTS = 16  # of an opened bin's rows
 LOW = np.uint64(0xFFFFFFFF)
 NEW = 2  # beside the class of a row: the first of its code
+CLOSED, OPEN, PACKED = range(3)  # what a bin is; of a packed one the weights lie one after the other
 
 
 @jit
@@ -54,10 +55,10 @@ def is_wanted(wanted: Any, b: Any) -> Any:
 
 @jit
 def sort_opened(
-    opened: Any,
+    wanted: Any,
     order: Any,
     starts: Any,
-    entries: Any,
+    opened: Any,
     code: Any,
     kind: Any,
     rows: Any,
@@ -71,27 +72,32 @@ def sort_opened(
     parts: Any,
     ends: Any,
     packed: Any,
-    packed_at: Any,
+    n_packed: Any,
     bits: Any,
-    own_codes: Any,
-    own_values: Any,
+    values: Any,
     first_value: Any,
     first_code: Any,
-) -> None:
-    """Opened bins that no lane has opened before: their rows by codes, and what each lane holds of their parts."""
+) -> Any:
+    """Wanted bins that no lane has opened before: their rows by codes, and what each lane holds of their parts.
+
+    ``order`` then has places in ``weight`` or, as long as there is room, in ``packed``. Returns how many are there.
+    """
     for b in range(1, BINS):
-        if opened[b] and entries[b] < 0:
+        if wanted[b] and opened[b] == CLOSED:
             lo, hi = starts[b], starts[b + 1]
+            opened[b] = OPEN
             if bits.size > 0:
-                rank_bin(
-                    order[lo:hi], rows, bits, words, spare, places, first_code[b], own_codes, own_values, first_value
-                )
+                rank_bin(order[lo:hi], rows, bits, words, spare, places, first_code[b], values, first_value)
             else:
                 sort_bin(order[lo:hi], rows, codes, words, spare, places, most)
-            entries[b] = list_bin(words, order[lo:hi], code[lo:hi], kind[lo:hi], rows, y)
+            list_bin(words, order[lo:hi], code[lo:hi], kind[lo:hi], rows, y)
             if parts.shape[0] > 0:
                 part_bin(order, kind, lo, hi, weight, parts[b], ends[b])
-                pack_bin(order, lo, hi, weight, packed, packed_at, b)
+                if n_packed + hi - lo <= packed.shape[0]:
+                    opened[b] = PACKED
+                    pack_bin(order[lo:hi], weight, packed, n_packed)
+                    n_packed += hi - lo
+    return n_packed
 
 
 @jit
@@ -103,14 +109,10 @@ def rank_bin(
     spare: Any,
     places: Any,
     first: Any,
-    codes: Any,
     values: Any,
     first_value: Any,
 ) -> None:
-    """Codes ``first``... and values for a bin's rows, whose numbers have these ``bits``; then as ``sort_bin``.
-
-    Rows that come later, further down, are among these: what they have stays true.
-    """
+    """``sort_bin`` by codes ``first``... that a bin's rows get now, from the ``bits`` of their numbers, and values."""
     lowest, highest = ~np.uint64(0), np.uint64(0)
     for k in range(order.size):
         key = sortable(bits[rows[order[k]]])
@@ -133,7 +135,6 @@ def rank_bin(
             code += 1
             values[first_value + code - 1] = bits[r] if key != SIGN else np.uint64(0)
             last = key
-        codes[r] = code
         words[k] = np.uint64(code) << np.uint64(32) | i
 
 
@@ -146,16 +147,14 @@ def sort_bin(order: Any, rows: Any, codes: Any, words: Any, spare: Any, places: 
 
 
 @jit
-def list_bin(words: Any, order: Any, codes_out: Any, kind: Any, rows: Any, y: Any) -> Any:
-    """Positions, codes and classes of a bin's rows, for all lanes; returns how many codes there are."""
-    last, entries = np.uint64(0), np.int64(0)
+def list_bin(words: Any, order: Any, codes_out: Any, kind: Any, rows: Any, y: Any) -> None:
+    """Positions, codes and classes of a bin's rows, for all lanes."""
+    last = np.uint64(0)
     for k in range(order.size):
         code, i = words[k] >> np.uint64(32), words[k] & LOW
         order[k], codes_out[k] = i, code
         kind[k] = np.uint64(code != last) * np.uint64(NEW) + np.uint64(y[rows[i]])
-        entries += code != last
         last = code
-    return entries
 
 
 @jit
@@ -179,22 +178,18 @@ def part_bin(order: Any, kind: Any, lo: Any, hi: Any, weight: Any, sums: Any, en
 
 
 @jit
-def pack_bin(order: Any, lo: Any, hi: Any, weight: Any, packed: Any, packed_at: Any, b: Any) -> None:
-    """Weights of a bin's rows one after the other, if there is room: lanes come back to them, one by one."""
-    at = packed_at[BINS]
-    if at + hi - lo > packed.shape[0]:
-        packed_at[b] = -1
-        return
-    packed_at[b], packed_at[BINS] = at, at + hi - lo
-    for k in range(lo, hi):
-        here, there = weight[order[k]], packed[at + k - lo]
+def pack_bin(order: Any, weight: Any, packed: Any, at: Any) -> None:
+    """Weights of a bin's rows one after the other: lanes come back to them, one by one."""
+    for k in range(order.size):
+        here, there = weight[order[k]], packed[at + k]
         for lane in range(there.size):
             there[lane] = here[lane]
+        order[k] = at + k
 
 
 @jit
 def raise_by_parts(
-    opened: Any,
+    wanted: Any,
     sums: Any,
     parts: Any,
     lane: Any,
@@ -207,7 +202,7 @@ def raise_by_parts(
 ) -> Any:
     """The highest score of the cuts between parts, or ``reach``."""
     for b in range(1, BINS):
-        if opened[b]:
+        if wanted[b]:
             a, b_ = more_a + np.uint64(sums[b - 1, 0]), more_b + np.uint64(sums[b - 1, 1])
             for part in range(1, PARTS):
                 one, two = a + np.uint64(parts[b, part, 0, lane]), b_ + np.uint64(parts[b, part, 1, lane])
@@ -232,7 +227,7 @@ def open_parts(parts: Any, lane: Any, a: Any, b: Any, total_a: Any, total_b: Any
 
 @jit
 def add_bins(
-    opened: Any,
+    wanted: Any,
     sums: Any,
     missing: Any,
     variants: Any,
@@ -245,8 +240,8 @@ def add_bins(
     kind: Any,
     parts: Any,
     ends: Any,
+    opened: Any,
     packed: Any,
-    packed_at: Any,
     weight: Any,
     lane: Any,
     fine_starts: Any,
@@ -254,7 +249,7 @@ def add_bins(
     fine: Any,
     fine_codes: Any,
 ) -> None:
-    """As ``fill_fine`` for a lane: what it holds of each code in the opened bins, also where that is nothing.
+    """As ``fill_fine`` for a lane: what it holds of each code in the wanted bins, also where that is nothing.
 
     A part of a bin that cannot have the best cut counts as one code.
     """
@@ -263,12 +258,12 @@ def add_bins(
     for variant in range(variants if parted else 0):
         some = np.uint64(variant)
         one, two = some * np.uint64(missing[0]), some * np.uint64(missing[1])
-        reach = raise_by_parts(opened, sums, parts, lane, one, two, total_a, total_b, f, reach)
+        reach = raise_by_parts(wanted, sums, parts, lane, one, two, total_a, total_b, f, reach)
     least = reach - SLACK * (float(total_a + total_b) + abs(reach))
     for b in range(1, BINS):
-        if not opened[b]:
+        if not wanted[b]:
             continue
-        fine_starts[b] = used
+        fine_starts[b], source = used, packed if opened[b] == PACKED else weight
         if parted:
             within = np.int64(0)
             for variant in range(variants):
@@ -278,18 +273,15 @@ def add_bins(
                 within |= open_parts(parts[b], lane, one, two, total_a, total_b, f, least)
             for part in range(PARTS):
                 lo, hi = ends[b, part], ends[b, part + 1]
-                if (within >> part) & 1 and packed_at[b] >= 0:
-                    at = packed_at[b] + lo - starts[b]
-                    used = add_packed(code, kind, lo, hi, packed, at, lane, used, fine, fine_codes)
-                elif (within >> part) & 1:
-                    used = add_codes(order, code, kind, lo, hi, weight, lane, used, fine, fine_codes)
+                if (within >> part) & 1:
+                    used = add_codes(order, code, kind, lo, hi, source, lane, used, fine, fine_codes)
                 elif lo < hi:
                     fine_codes[used] = code[lo]
                     for c in range(2):
                         fine[used, c] = parts[b, part + 1, c, lane] - parts[b, part, c, lane]
                     used += 1
         else:
-            used = add_codes(order, code, kind, starts[b], starts[b + 1], weight, lane, used, fine, fine_codes)
+            used = add_codes(order, code, kind, starts[b], starts[b + 1], source, lane, used, fine, fine_codes)
         fine_stops[b] = used
 
 
@@ -305,19 +297,4 @@ def add_codes(
             at += 1
             fine_codes[at], fine[at, 0], fine[at, 1] = codes[k], 0, 0
         fine[at, kind % NEW] += weight[order[k], lane]
-    return at + 1
-
-
-@jit
-def add_packed(
-    codes: Any, kinds: Any, lo: Any, hi: Any, packed: Any, first: Any, lane: Any, used: Any, fine: Any, fine_codes: Any
-) -> Any:
-    """``add_codes`` of rows whose weights are packed, from ``first`` on."""
-    at = used - 1
-    for k in range(lo, hi):
-        kind = np.int64(kinds[k])
-        if kind >= NEW:
-            at += 1
-            fine_codes[at], fine[at, 0], fine[at, 1] = codes[k], 0, 0
-        fine[at, kind % NEW] += packed[first + k - lo, lane]
     return at + 1

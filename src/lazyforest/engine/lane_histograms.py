@@ -15,7 +15,6 @@ from lazyforest.engine.layout import BINS, EDGES, GROUPS, Array, jit
 from lazyforest.engine.vectors import VECTOR, add_vector
 
 ROWS_PER_CELL = 64  # columns are joined where so many rows make up for parting their cells
-AT_ONCE = 5  # columns are filled: their histograms stay in the L2 cache
 SIDE = GROUPS + 1  # cells of a rough column: missing values, groups of bins
 JOINED, ALONE, WANTED = range(3)  # columns that are filled together, or one by one, or once more
 SIDE_OF_BIN = np.searchsorted(EDGES, np.arange(BINS)).astype(np.uint8)
@@ -107,25 +106,9 @@ def fill_lanes(
         histogram[first, : count_cells(columns, first_code, first, ends[fills[JOINED, k, 0]] - start)] = 0
     if histogram.itemsize > cells.itemsize:
         cells[:m] = 0
-    at_once = AT_ONCE if histogram.itemsize > cells.itemsize else m
     for lo in range(0, n, block):
         hi = min(lo + block, n)
-        for k in range(0, max(n_joined, n_alone), at_once):
-            fill_cells(
-                weight,
-                rows,
-                lo,
-                hi,
-                joined,
-                coarse,
-                y,
-                fills,
-                k,
-                min(k + at_once, n_joined),
-                min(k + at_once, n_alone),
-                step,
-                cells.reshape(-1),
-            )
+        fill_cells(weight, rows, lo, hi, joined, coarse, y, fills, n_joined, n_alone, step, cells.reshape(-1))
         if histogram.itemsize > cells.itemsize:
             for k in range(n_joined + n_alone):
                 at = (fills[JOINED, k, 1] if k < n_joined else fills[ALONE, k - n_joined, 1]) * step * 2 * lanes
@@ -153,9 +136,8 @@ def fill_cells(
     coarse: Any,
     y: Any,
     fills: Any,
-    first: Any,
-    last_joined: Any,
-    last_alone: Any,
+    n_joined: Any,
+    n_alone: Any,
     step: Any,
     cells: Any,
 ) -> None:
@@ -163,12 +145,12 @@ def fill_cells(
     for i in range(lo, hi):
         r = rows[i]
         c = np.int64(y[r])
-        for k in range(first, last_joined):
+        for k in range(n_joined):
             b = np.int64(joined[r, fills[JOINED, k, 0]])
             at = ((fills[JOINED, k, 1] * step + b) * 2 + c) * lanes
             for lane in range(0, lanes, VECTOR):
                 add_vector(cells, at + lane, weights, i * lanes + lane)
-        for k in range(first, last_alone):
+        for k in range(n_alone):
             b = np.int64(coarse[r, fills[ALONE, k, 0]])
             at = ((fills[ALONE, k, 1] * step + b) * 2 + c) * lanes
             for lane in range(0, lanes, VECTOR):

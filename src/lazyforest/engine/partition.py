@@ -46,15 +46,20 @@ def midpoint(lower: Any, upper: Any) -> Any:
 
 
 @inlined
-def settle(total: Any, table: Any, best: Any, members: Any, best_left: Any, member: Any, criterion: Any) -> Any:
+def threshold_of(table: Any, best: Any) -> Any:
+    threshold = -np.inf
+    if best.n_members == NUMBER and best.lower > 0:
+        start = table.value_start[best.column] - 1
+        threshold = midpoint(table.values[start + best.lower], table.values[start + best.cut])
+    return threshold
+
+
+@inlined
+def settle(total: Any, threshold: Any, best: Any, members: Any, best_left: Any, member: Any, criterion: Any) -> Any:
     """Give the condition its threshold and a side for missing values; mark the members of a set."""
     is_set = best.n_members != NUMBER
     for p in range(best.n_members if is_set else 0):
         member[members[p]] = True
-    threshold = -np.inf
-    if not is_set and best.lower > 0:
-        start = table.value_start[best.column] - 1
-        threshold = midpoint(table.values[start + best.lower], table.values[start + best.cut])
     missing_is_valid = best.missing_is_valid
     if not best.any_missing:  # the heavier side
         invalid = weight_of(best_left, criterion)

@@ -29,8 +29,8 @@ def aligned(shape: tuple[int, ...], dtype: Any) -> Array:
     return np.asarray(room[start : start + size].view(dtype).reshape(shape))
 
 
-def at_once(operation: str) -> Callable[[Kernel], Kernel]:
-    """Kernels run one ``operation`` of LLVM on vectors instead of such a loop."""
+def at_once(combine: Callable[[Any, Any, Any], Any]) -> Callable[[Kernel], Kernel]:
+    """Kernels run, instead of such a loop, what ``combine(builder, target, source)`` makes of two vectors."""
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         def vector(k: int) -> tuple[Any, int]:
@@ -42,8 +42,7 @@ def at_once(operation: str) -> Callable[[Kernel], Kernel]:
 
         (here, step), (there, other_step) = vector(0), vector(2)
         old, new = builder.load(here, align=step), builder.load(there, align=other_step)
-        wide = new if new.type == old.type else builder.zext(new, old.type)
-        builder.store(getattr(builder, operation)(old, wide), here, align=step)
+        builder.store(combine(builder, old, new), here, align=step)
         return context.get_dummy_value()
 
     def typed(_: Any, target: Any, at: Any, source: Any, start: Any) -> Any:
@@ -59,15 +58,31 @@ def at_once(operation: str) -> Callable[[Kernel], Kernel]:
     return register
 
 
-@at_once("add")
+def add(builder: Any, old: Any, new: Any) -> Any:
+    return builder.add(old, new if new.type == old.type else builder.zext(new, old.type))
+
+
+def tally(builder: Any, old: Any, new: Any) -> Any:
+    some = builder.icmp_unsigned("!=", new, ir.Constant(new.type, None))
+    return builder.add(old, builder.zext(some, old.type))
+
+
+@at_once(add)
 def add_vector(target: Any, at: Any, source: Any, start: Any) -> None:
     """Add source[start : start + VECTOR] to target[at : at + VECTOR]: unsigned numbers, the source's no wider."""
     for k in range(VECTOR):
         target[at + k] += source[start + k]
 
 
-@at_once("and_")
+@at_once(lambda builder, old, new: builder.and_(old, new))
 def mask_vector(target: Any, at: Any, source: Any, start: Any) -> None:
     """Keep of target[at : at + VECTOR] the bits that source[start : start + VECTOR] has."""
     for k in range(VECTOR):
         target[at + k] &= source[start + k]
+
+
+@at_once(tally)
+def tally_vector(target: Any, at: Any, source: Any, start: Any) -> None:
+    """Add one to those of target[at : at + VECTOR] whose partner in source[start : start + VECTOR] is not zero."""
+    for k in range(VECTOR):
+        target[at + k] += source[start + k] > 0

@@ -1,0 +1,197 @@
+"""What lanes hold, and for which forests there are any."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from lazyforest.engine.bootstrap import MOST_COPIES
+from lazyforest.engine.lane_bins import PARTS
+from lazyforest.engine.lane_histograms import join_columns
+from lazyforest.engine.layout import (
+    BINS,
+    BLOCK,
+    EAGER,
+    ENTROPY,
+    GROUPS,
+    HISTOGRAM_COLUMNS,
+    MULTINOMIAL,
+    ROW,
+    Array,
+    Binned,
+    Rules,
+    Table,
+    Target,
+    code_type,
+    frozen,
+)
+from lazyforest.engine.vectors import VECTOR, aligned
+
+LANES = 128  # at most, and a multiple of VECTOR
+LEAST_ROWS = 1024  # of a table that is worth it
+ROWS_TO_PART = BINS * 128  # of a table whose opened bins are worth cutting into parts
+ROWS_PER_PACKED = 5  # one of so many rows may be in opened bins whose weights are packed
+ROOM = 1 << 24  # bytes of weights that are always had
+SMALL = BLOCK  # a node of so many rows is handed over
+WORTH = 8  # lanes are left when their nodes together hold fewer than so many times the rows that they share
+HEAVIEST = np.iinfo(np.uint8).max // MOST_COPIES
+ROUGH_PAYS = 3  # columns are joined roughly until more than one of so many bins is wanted after all
+WALKING, DONE, GONE = 0, 1, 2
+EVERY_GROUP = (1 << GROUPS) - 1
+EVERYTHING = np.uint8(0xFF)  # in ``keep``: a mask
+ROWS, SORTED, ROWS_PER_BLOCK, ROUGHLY, PACKED_ROWS = range(5)
+
+
+class Lanes(NamedTuple):
+    """A lane is a tree's node on the path of the query."""
+
+    weight: Array  # (rows, lanes) uint8: of rows[i] at the lane's node
+    rows: Array  # (rows,) those that some lane has, ascending
+    place: Array  # (5,): how many ``rows``; the column of ``order``; rows per block; roughly?; how many ``packed``
+    state: Array  # (lanes,)
+    depth: Array  # (lanes,)
+    held: Array  # (lanes,) rows at the node
+    tally: Array  # (lanes,) uint8
+    sums: Array  # (lanes,) uint16
+    bag: Array  # (lanes,) rows of the bootstrap
+    words: Array  # (lanes,) as in a frame
+    keys: Array  # (lanes,) as in a frame
+    total: Array  # (2, lanes)
+    histogram: Array  # (columns, BINS + 1, 2, lanes): of numbers, sums over the bins 1 to b
+    cells: Array  # the same for a block of rows, in two bytes; or the histogram itself
+    fills: Array  # (3, columns, 2) what is filled from where
+    ends: Array  # (groups,) of columns that are filled together
+    joined: Array  # (rows of the table, groups) the cell of each
+    rough: Array  # (columns,) bool: of which only sums at the edges of groups are known at first
+    wanted: Array  # (columns,) the groups of rough columns that some lane needs, a bit each
+    inside: Array  # (columns, BINS) bool: the bins in them, without the edges
+    sides: Array  # (columns, BINS) uint8: for cells of two columns, of which of them the group is wanted, a bit each
+    missing: Array  # (columns, 2, lanes)
+    variants: Array  # (columns,) two where missing values may go to either side
+    reach: Array  # (lanes,) a score known to be had
+    edges: Array  # (columns, 2, groups + 1, lanes) scores of cuts between groups of bins
+    bounds: Array  # (lanes,)
+    may_win: Array  # (lanes,) groups of bins that may have a better cut, a bit each
+    score: Array  # (lanes,) of the best condition
+    best: Array  # (lanes, 6) the rest of it
+    near: Array  # (lanes, 2) the numbers that the condition lies between
+    left: Array  # (lanes, 2)
+    members: Array  # (lanes, BINS)
+    order: Array  # (rows,) positions in ``rows``, by the bins of a column; by codes in those bins that were opened
+    starts: Array  # (BINS + 1,) where each bin starts in ``order``
+    opened: Array  # (BINS,) was the bin opened, and where are the weights of its rows?
+    code: Array  # (rows,) along ``order``, of bins that were opened
+    kind: Array  # (rows,) likewise: the class, NEW + class for the first row of a code
+    parts: Array  # (BINS, PARTS + 1, 2, lanes) uint32: what lanes hold up to the end of each part of an opened bin
+    ends_of_parts: Array  # (BINS, PARTS + 1) places in ``order``
+    packed: Array  # (some rows, lanes) weights along ``order``, of bins that were opened
+    numbers: Array  # (columns of numbers, rows) their bits, where the table has no codes
+    number: Array  # (columns,) which of them it is
+    values: Array  # bits of the table's, written as bins are opened
+    keep: Array  # (BINS, lanes) a mask: does the lane keep rows in this bin?
+    border: Array  # (BINS,) does a lane's cut lie within the bin? Then its rows are told apart by their codes
+    lowest: Array  # (lanes,) the lowest code, or number as a word, that the lane keeps, and how many
+    width: Array  # (lanes,)
+    draws: Array  # (lanes,) uint32
+
+
+def count_lanes(n: int, n_bytes: int, target: Target, rules: Rules, n_columns: int) -> int:
+    """How many trees one query may go down side by side: 1 where that does not apply, otherwise as many as half of the
+    table's bytes, or ROOM, are enough for.
+    """
+    applies = (
+        n >= LEAST_ROWS
+        and (target.n_classes, rules.criterion) == (2, ENTROPY)
+        and rules.algorithm != EAGER
+        and rules.bootstrap != MULTINOMIAL
+        and rules.min_weight_fraction_leaf == 0.0
+        and rules.max_features >= n_columns
+        and target.weights_are_sizes
+        and int(target.weight.max(initial=0)) <= HEAVIEST
+    )
+    room = max(ROOM, n_bytes // 2) // n if applies else 1
+    return int(np.clip(room // VECTOR * VECTOR, VECTOR, LANES)) if applies else 1
+
+
+def table_of_bins(binned: Binned) -> Table:
+    """A table whose codes nobody writes or reads; values are those of columns of few numbers.
+
+    There is room for the values of one other column: that of the bins which are opened now.
+    """
+    n, m = binned.coarse.shape
+    few = binned.first_code[:, BINS] <= BINS
+    values = np.empty(m * (BINS - 1) + n)
+    values[: m * (BINS - 1)] = binned.few_values.ravel()
+    return Table(
+        codes=np.empty((m, n), dtype=code_type(n)),
+        coarse=binned.coarse,
+        first_code=binned.first_code,
+        is_category=binned.is_category,
+        values=values,
+        value_start=np.where(few, np.arange(m), m) * (BINS - 1),
+    )
+
+
+def new_lanes(
+    table: Table, target: Target, columns: Array, trees: int, numbers: Array | None = None, number: Array | None = None
+) -> Lanes:
+    """Room for ``trees`` side by side; ``numbers`` of a table that has no codes."""
+    n, m = table.coarse.shape
+    lanes = -(-trees // VECTOR) * VECTOR
+    slots = min(m, HISTOGRAM_COLUMNS)
+    ends = join_columns(table.first_code[columns, BINS], n, slots)
+    count = np.dtype(np.uint16 if table.codes.dtype == np.uint16 else np.uint32)
+    histogram = aligned((slots, BINS + 1, 2, lanes), count)  # one more: else columns meet in the cache
+    heaviest = max(int(target.weight.max(initial=1)), 1)
+    parted = n >= ROWS_TO_PART
+    return Lanes(
+        weight=aligned((n, lanes), np.uint8),
+        rows=np.arange(n, dtype=ROW),
+        place=np.array([n, -1, np.iinfo(np.uint16).max // (heaviest * MOST_COPIES), 1, 0]),
+        state=np.full(lanes, GONE, dtype=np.int64),
+        depth=np.zeros(lanes, dtype=np.int64),
+        held=np.zeros(lanes, dtype=np.int64),
+        tally=np.zeros(lanes, dtype=np.uint8),
+        sums=np.zeros(lanes, dtype=np.uint16),
+        bag=np.zeros(lanes, dtype=np.int64),
+        words=np.zeros(lanes, dtype=np.int64),
+        keys=np.zeros(lanes, dtype=np.uint64),
+        total=np.zeros((2, lanes), dtype=np.int64),
+        histogram=histogram,
+        cells=histogram if count == np.uint16 else aligned(histogram.shape, np.uint16),
+        fills=np.empty((3, slots, 2), dtype=np.int64),
+        ends=np.array(ends, dtype=np.int64),
+        joined=np.empty((n, len(ends)), dtype=np.uint8),
+        rough=np.empty(slots, dtype=np.bool_),
+        wanted=np.empty(slots, dtype=np.int64),
+        inside=np.empty((slots, BINS), dtype=np.bool_),
+        sides=np.empty((slots, BINS), dtype=np.uint8),
+        missing=np.empty((slots, 2, lanes), dtype=count),
+        variants=np.empty(slots, dtype=np.int64),
+        reach=np.empty(lanes),
+        edges=np.empty((slots, 2, GROUPS + 1, lanes)),
+        bounds=np.empty(lanes),
+        may_win=np.empty(lanes, dtype=np.uint16),
+        score=np.empty(lanes),
+        best=np.empty((lanes, 6), dtype=np.int64),
+        near=np.empty((lanes, 2)),
+        left=np.empty((lanes, 2), dtype=np.int64),
+        members=np.empty((lanes, BINS), dtype=np.uint8),
+        order=np.empty(n, dtype=ROW),
+        starts=np.empty(BINS + 1, dtype=np.int64),
+        opened=np.empty(BINS, dtype=np.uint8),
+        code=np.empty(n, dtype=np.uint32),
+        kind=np.empty(n, dtype=np.uint8),
+        parts=aligned((BINS if parted else 0, PARTS + 1, 2, lanes), np.uint32),
+        ends_of_parts=np.empty((BINS, PARTS + 1), dtype=np.int64),
+        packed=aligned((n // ROWS_PER_PACKED if parted else 0, lanes), np.uint8),
+        numbers=frozen(np.empty((1, 0), dtype=np.uint64) if numbers is None else numbers.view(np.uint64)),
+        number=frozen(np.zeros(m, dtype=np.int64) if number is None else number),
+        values=(np.empty(0) if numbers is None else table.values).view(np.uint64),
+        keep=aligned((BINS, lanes), np.uint8),
+        border=np.empty(BINS, dtype=np.bool_),
+        lowest=np.empty(lanes, dtype=np.uint64),
+        width=np.empty(lanes, dtype=np.uint64),
+        draws=np.empty(lanes, dtype=np.uint32),
+    )

@@ -1,0 +1,117 @@
+"""Rows of all lanes: their counts are drawn, and what lanes do not keep is forgotten."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from lazyforest.engine.bootstrap import count_vector, draw_word
+from lazyforest.engine.encoding import sortable
+from lazyforest.engine.layout import POISSON, jit
+from lazyforest.engine.vectors import VECTOR, add_vector, mask_vector, tally_vector
+
+FULL_BYTE = 255  # counters hold so many rows, and their weights
+
+
+@jit
+def draw_rows(
+    bootstrap: Any,
+    row_ids: Any,
+    row_weight: Any,
+    used: Any,
+    keys: Any,
+    draws: Any,
+    weight: Any,
+    tally: Any,
+    sums: Any,
+    held: Any,
+    heavy: Any,
+) -> None:
+    """The weights of all rows in the first ``used`` lanes: how many rows each has, and how heavy they are together."""
+    lanes, weights = keys.size, weight.reshape(-1)
+    held[:] = 0
+    heavy[:] = 0
+    for start in range(0, row_ids.size, FULL_BYTE):
+        tally[:] = 0
+        sums[:] = 0
+        for i in range(start, min(start + FULL_BYTE, row_ids.size)):
+            row, w = row_ids[i], np.uint8(row_weight[i])
+            if bootstrap == POISSON:
+                for lane in range(lanes):
+                    draws[lane] = draw_word(keys[lane], row)
+                for lane in range(0, lanes, VECTOR):
+                    count_vector(weights, i * lanes + lane, draws, lane)
+                if w != 1:
+                    for lane in range(lanes):
+                        weight[i, lane] *= w
+            else:
+                weight[i] = w
+            for lane in range(used, lanes):
+                weight[i, lane] = 0
+            for lane in range(0, lanes, VECTOR):
+                tally_vector(tally, lane, weights, i * lanes + lane)
+                add_vector(sums, lane, weights, i * lanes + lane)
+        for lane in range(lanes):
+            held[lane] += tally[lane]
+            heavy[lane] += sums[lane]
+
+
+@jit
+def keep_rows(
+    weight: Any,
+    rows: Any,
+    n: Any,
+    codes: Any,
+    bits: Any,
+    coarse: Any,
+    j: Any,
+    keep: Any,
+    border: Any,
+    lowest: Any,
+    width: Any,
+) -> None:
+    """Rows that a lane does not keep weigh nothing there. A table without codes has the ``bits`` of numbers."""
+    lanes, weights, masks = weight.shape[1], weight.reshape(-1), keep.reshape(-1)
+    for i in range(n):
+        r = rows[i]
+        b = np.int64(coarse[r, j])
+        if not border[b]:
+            for lane in range(0, lanes, VECTOR):
+                mask_vector(weights, i * lanes + lane, masks, b * lanes + lane)
+        else:
+            code = sortable(bits[r]) if bits.size > 0 else np.uint64(codes[r])
+            for lane in range(lanes):
+                w = weight[i, lane]
+                weight[i, lane] = w if code - lowest[lane] < width[lane] else np.uint8(0)
+
+
+@jit
+def forget_lanes(weight: Any, n: Any, keep: Any) -> None:
+    """Lanes that are gone, by a mask over lanes, have no rows."""
+    lanes, weights = weight.shape[1], weight.reshape(-1)
+    for i in range(n):
+        for lane in range(0, lanes, VECTOR):
+            mask_vector(weights, i * lanes + lane, keep, lane)
+
+
+@jit
+def compact(weight: Any, rows: Any, n: Any, tally: Any, held: Any) -> Any:
+    """Forget the rows that no lane has; count those of each lane. Returns how many there are."""
+    lanes, weights, words, kept = weight.shape[1], weight.reshape(-1), weight.view(np.uint64), np.int64(0)
+    held[:] = 0
+    for start in range(0, n, FULL_BYTE):
+        tally[:] = 0
+        for i in range(start, min(start + FULL_BYTE, n)):
+            here, there, some = words[i], words[kept], np.uint64(0)
+            for k in range(here.size):
+                word = here[k]
+                some |= word
+                there[k] = word
+            for lane in range(0, lanes, VECTOR):
+                tally_vector(tally, lane, weights, kept * lanes + lane)
+            rows[kept] = rows[i]
+            kept += some > 0
+        for lane in range(lanes):
+            held[lane] += tally[lane]
+    return kept
