@@ -104,7 +104,7 @@ class Kept:
 
         share(bin_some, self.jobs)
         turn(bins, coarse)
-        number = np.cumsum(~self.is_category) - ~self.is_category
+        number = np.where(self.is_category, 0, np.cumsum(~self.is_category) - 1)
         return Binned(coarse, first_code, self.is_category, few_values, x, number)
 
 

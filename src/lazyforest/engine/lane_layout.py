@@ -186,7 +186,9 @@ def new_lanes(
         parts=aligned((BINS if parted else 0, PARTS + 1, 2, lanes), np.uint32),
         ends_of_parts=np.empty((BINS, PARTS + 1), dtype=np.int64),
         packed=aligned((n // ROWS_PER_PACKED if parted else 0, lanes), np.uint8),
-        numbers=frozen(np.empty((1, 0), dtype=np.uint64) if numbers is None else numbers.view(np.uint64)),
+        numbers=frozen(
+            np.empty((1, 0), dtype=np.uint64) if numbers is None or not len(numbers) else numbers.view(np.uint64)
+        ),
         number=frozen(np.zeros(m, dtype=np.int64) if number is None else number),
         values=(np.empty(0) if numbers is None else table.values).view(np.uint64),
         keep=aligned((BINS, lanes), np.uint8),

@@ -84,7 +84,7 @@ class Binned(NamedTuple):
     is_category: Array
     few_values: Array  # (columns, 255) float64: the distinct numbers of columns that have codes
     numbers: Array  # (columns of numbers, rows) float64
-    number: Array  # (columns,) int64: which of these it is
+    number: Array  # (columns,) int64: which of these it is, 0 for categories
 
 
 class Target(NamedTuple):
