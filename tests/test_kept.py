@@ -46,11 +46,14 @@ def classes(X):
 def test_bins(numbers, jobs, monkeypatch):
     monkeypatch.setattr(kept, "CELLS_TO_SHARE", 0)
     monkeypatch.setattr(kept, "ROWS_TO_BIN", 0)
+    half_the_same = np.where(numbers[:, 1] > 0, 0.0, numbers[:, 0])  # bins too many to be guessed lie there
+    numbers = np.column_stack([numbers, half_the_same])
     frame = pd.DataFrame(numbers).assign(word=np.where(numbers[:, 0] > 1, "u", "v"))
     coarse, first_code, is_category, few_values, held, number = Kept(read(frame), jobs).binned
-    assert is_category.tolist() == [False] * 6 + [True]
-    assert (coarse[:, 6] == np.where(numbers[:, 0] > 1, 1, 2)).all()
-    for j in range(6):
+    assert is_category.tolist() == [False] * 7 + [True]
+    assert number.tolist() == [*range(7), 0]
+    assert (coarse[:, 7] == np.where(numbers[:, 0] > 1, 1, 2)).all()
+    for j in range(7):
         x, bins = numbers[:, j], coarse[:, j].astype(int)
         assert np.array_equal(held[number[j]], x, equal_nan=True)
         assert ((bins == 0) == np.isnan(x)).all()
@@ -64,7 +67,7 @@ def test_bins(numbers, jobs, monkeypatch):
         else:
             sizes = np.bincount(bins, minlength=BINS)
             assert np.array_equal(np.diff(first_code[j])[1:], sizes[1:])
-            assert sizes[1:].max() < 6 * sizes[1:].mean()
+            assert sizes[1:].max() < (6 if j < 6 else BINS) * sizes[1:].mean()
             assert len(np.unique(x[bins > 0])) == sum(len(np.unique(x[bins == b])) for b in range(1, BINS))
 
 
@@ -168,3 +171,16 @@ def test_no_tree_goes_down_alone(numbers, always_binned, trees, jobs):
     found = model.predict_proba(numbers[:1])
     assert (model._forest.kept._table is None) == (trees > 1)
     assert np.array_equal(found, model.predict_proba(numbers[:2])[:1])
+
+
+@pytest.mark.parametrize("columns", [["number", "word"], ["word"], ["number"]])
+@pytest.mark.parametrize("light", [0.0, 0.8])
+def test_words_behind_numbers_and_rows_without_weight(columns, light, always_binned, numbers):
+    rng = np.random.default_rng(1)
+    frame = pd.DataFrame({"number": numbers[:, 0], "word": np.where(numbers[:, 1] > 0, "u", "v")})[columns]
+    y, weight = classes(numbers), (rng.random(N) >= light).astype(float)
+    binned = forest().fit(frame, y, sample_weight=weight)
+    found = binned.predict_proba(frame.iloc[[0]])
+    assert binned._forest.kept.binned is not None, "one row needs no ranks"
+    ranked = forest().fit(frame, y, sample_weight=weight)
+    assert np.array_equal(found, ranked.predict_proba(frame.iloc[:20])[:1])

@@ -151,9 +151,9 @@ def lay_together(some: list[Raw], n: int) -> Array:
     numbers = [raw.numbers for raw in some if raw.numbers is not None]
     base = numbers[0].base if numbers else None
     if isinstance(base, np.ndarray) and all(raw.own and x.base is base for raw, x in zip(some, numbers, strict=True)):
-        together = base if base.flags.c_contiguous else base.T
-        if together.shape == (len(numbers), n) and together.flags.c_contiguous:
-            return together
+        for together in (base, base.T):
+            if together.shape == (len(numbers), n) and together.flags.c_contiguous:
+                return together
     return np.array(numbers) if numbers else np.empty((0, n))
 
 

@@ -91,8 +91,10 @@ class Answer(NamedTuple):
 
 def total_bytes(value: Any) -> int:
     """Bytes of all arrays in nested tuples and lists."""
-    if isinstance(value, tuple | list):
-        return sum(total_bytes(part) for part in value)
+    if isinstance(value, np.ndarray):  # first: most are
+        return value.nbytes
+    if isinstance(value, (tuple, list)):
+        return sum(map(total_bytes, value))
     return int(getattr(value, "nbytes", 0))
 
 
@@ -165,8 +167,7 @@ def explore_side_by_side(forest: Forest, X: Array, columns: Array, trees: range)
     """``explore_some`` for one query: all trees together as long as they share rows, then each with what is left."""
     binned, votes = forest.kept.binned, no_votes(forest, X)
     table = forest.table if binned is None else table_of_bins(binned)
-    numbers = () if binned is None else (binned.numbers, binned.number)
-    lanes = new_lanes(table, forest.target, columns, len(trees), *numbers)
+    lanes = new_lanes(table, forest.target, columns, len(trees), binned)
     above = new_task(table, forest.target, forest.rules, X, columns)
     rows, handed = walk_together(above, lanes, trees, votes)
     size = total_bytes((above.bag, above.search, above.small, lanes, votes)) - lanes.numbers.nbytes  # these are kept

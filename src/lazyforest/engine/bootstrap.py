@@ -65,7 +65,7 @@ def count_of(draw: Any) -> Any:
 
 
 def pass_steps(builder: Any, counts: Any, draws: Any) -> Any:
-    """Signed words are compared twice as fast: all are moved by half their range."""
+    """How many steps each draw has passed. Signed words compare faster: all are moved by half their range."""
     half = 1 << 31
     moved, passed = builder.xor(draws, ir.Constant(draws.type, [half] * VECTOR)), ir.Constant(draws.type, None)
     for step in STEPS:

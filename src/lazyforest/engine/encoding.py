@@ -16,7 +16,7 @@ TO_SLOT = np.uint64(54)
 SIGN, MOST = np.uint64(1 << 63), np.uint64(0x7FF0 << 48)  # of a float64; above MOST, without its sign, it is NaN
 DIGITS, DIGIT_BITS = 6, 11  # at most
 SAMPLE, SAMPLE_BITS = 4096, 24  # numbers of a column that place its bins, and how closely
-GUESS_BITS, GUESSED = 16, 7  # cells of a guess at a number's bin, and how far it may be off
+GUESS_BITS, GUESSED = 16, 4 + 2 + 1  # cells of a guess at a number's bin; by its last halvings it may be off
 TURNED = 512  # rows
 SPARE_BITS = 8  # beyond those of the number of rows: few of them agree in so many
 

@@ -94,7 +94,7 @@ class Bag(NamedTuple):
 class Handed(NamedTuple):
     """Nodes on the path of one query, one per tree, whose rows ``lanes.py`` has found: the exploration goes on there.
 
-    Of all rows that some tree has there, a table was made.
+    A table was made of the rows that trees have there.
     """
 
     weight: Array  # (rows, trees) uint8
@@ -127,7 +127,7 @@ def new_task(
     table: Table, target: Target, rules: Rules, X: Array, columns: Array, handed: Handed | None = None
 ) -> Task:
     """Buffers for exploring trees that may use ``columns`` (ascending), from their roots or from nodes handed over."""
-    n = table.codes.shape[1]
+    n = table.coarse.shape[0]
     heaviest = int(target.weight.max(initial=0))
     most = max(MOST_COPIES * int(target.weight.sum()), n * heaviest)  # or every draw takes the same row
     weight = np.zeros(n, dtype=WEIGHTS[0] if target.n_classes and most < 2**32 else WEIGHTS[1])

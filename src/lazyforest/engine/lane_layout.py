@@ -47,13 +47,13 @@ class Lanes(NamedTuple):
     """A lane is a tree's node on the path of the query."""
 
     weight: Array  # (rows, lanes) uint8: of rows[i] at the lane's node
-    rows: Array  # (rows,) those that some lane has, ascending
+    rows: Array  # (rows,) those that some lane has, ascending; at the root, all that weigh something
     place: Array  # (5,): how many ``rows``; the column of ``order``; rows per block; roughly?; how many ``packed``
     state: Array  # (lanes,)
     depth: Array  # (lanes,)
     held: Array  # (lanes,) rows at the node
-    tally: Array  # (lanes,) uint8
-    sums: Array  # (lanes,) uint16
+    tally: Array  # (lanes,) uint8: of up to 255 rows, how many the lane has
+    sums: Array  # (lanes,) uint16: and what they weigh
     bag: Array  # (lanes,) rows of the bootstrap
     words: Array  # (lanes,) as in a frame
     keys: Array  # (lanes,) as in a frame
@@ -78,7 +78,7 @@ class Lanes(NamedTuple):
     near: Array  # (lanes, 2) the numbers that the condition lies between
     left: Array  # (lanes, 2)
     members: Array  # (lanes, BINS)
-    order: Array  # (rows,) positions in ``rows``, by the bins of a column; by codes in those bins that were opened
+    order: Array  # (rows,) positions in ``rows``, by the bins of a column; in opened bins by codes, or in ``packed``
     starts: Array  # (BINS + 1,) where each bin starts in ``order``
     opened: Array  # (BINS,) was the bin opened, and where are the weights of its rows?
     code: Array  # (rows,) along ``order``, of bins that were opened
@@ -90,7 +90,8 @@ class Lanes(NamedTuple):
     number: Array  # (columns,) which of them it is
     values: Array  # bits of the table's, written as bins are opened
     keep: Array  # (BINS, lanes) a mask: does the lane keep rows in this bin?
-    border: Array  # (BINS,) does a lane's cut lie within the bin? Then its rows are told apart by their codes
+    gone: Array  # (BINS,) does no lane?
+    border: Array  # (BINS,) does a lane's cut lie within the bin? Then its rows are told apart one by one
     lowest: Array  # (lanes,) the lowest code, or number as a word, that the lane keeps, and how many
     width: Array  # (lanes,)
     draws: Array  # (lanes,) uint32
@@ -110,12 +111,12 @@ def count_lanes(n: int, n_bytes: int, target: Target, rules: Rules, n_columns: i
         and target.weights_are_sizes
         and int(target.weight.max(initial=0)) <= HEAVIEST
     )
-    room = max(ROOM, n_bytes // 2) // n if applies else 1
+    room = max(ROOM, n_bytes // 2) // max(n, 1)
     return int(np.clip(room // VECTOR * VECTOR, VECTOR, LANES)) if applies else 1
 
 
 def table_of_bins(binned: Binned) -> Table:
-    """A table whose codes nobody writes or reads; values are those of columns of few numbers.
+    """A table without codes. Its values are those of columns of few numbers.
 
     There is room for the values of one other column: that of the bins which are opened now.
     """
@@ -124,7 +125,7 @@ def table_of_bins(binned: Binned) -> Table:
     values = np.empty(m * (BINS - 1) + n)
     values[: m * (BINS - 1)] = binned.few_values.ravel()
     return Table(
-        codes=np.empty((m, n), dtype=code_type(n)),
+        codes=np.empty((m, 0), dtype=code_type(n)),
         coarse=binned.coarse,
         first_code=binned.first_code,
         is_category=binned.is_category,
@@ -133,10 +134,8 @@ def table_of_bins(binned: Binned) -> Table:
     )
 
 
-def new_lanes(
-    table: Table, target: Target, columns: Array, trees: int, numbers: Array | None = None, number: Array | None = None
-) -> Lanes:
-    """Room for ``trees`` side by side; ``numbers`` of a table that has no codes."""
+def new_lanes(table: Table, target: Target, columns: Array, trees: int, binned: Binned | None = None) -> Lanes:
+    """Room for ``trees`` to walk once, side by side. If the table has no codes, ``binned`` is what it comes from."""
     n, m = table.coarse.shape
     lanes = -(-trees // VECTOR) * VECTOR
     slots = min(m, HISTOGRAM_COLUMNS)
@@ -145,6 +144,9 @@ def new_lanes(
     histogram = aligned((slots, BINS + 1, 2, lanes), count)  # one more: else columns meet in the cache
     heaviest = max(int(target.weight.max(initial=1)), 1)
     parted = n >= ROWS_TO_PART
+    numbers, number, values = np.empty((1, 0)), np.zeros(m, dtype=np.int64), np.empty(0)
+    if binned is not None and len(binned.numbers):
+        numbers, number, values = binned.numbers, binned.number, table.values
     return Lanes(
         weight=aligned((n, lanes), np.uint8),
         rows=np.arange(n, dtype=ROW),
@@ -186,12 +188,11 @@ def new_lanes(
         parts=aligned((BINS if parted else 0, PARTS + 1, 2, lanes), np.uint32),
         ends_of_parts=np.empty((BINS, PARTS + 1), dtype=np.int64),
         packed=aligned((n // ROWS_PER_PACKED if parted else 0, lanes), np.uint8),
-        numbers=frozen(
-            np.empty((1, 0), dtype=np.uint64) if numbers is None or not len(numbers) else numbers.view(np.uint64)
-        ),
-        number=frozen(np.zeros(m, dtype=np.int64) if number is None else number),
-        values=(np.empty(0) if numbers is None else table.values).view(np.uint64),
+        numbers=frozen(numbers.view(np.uint64)),
+        number=frozen(number),
+        values=values.view(np.uint64),
         keep=aligned((BINS, lanes), np.uint8),
+        gone=np.empty(BINS, dtype=np.bool_),
         border=np.empty(BINS, dtype=np.bool_),
         lowest=np.empty(lanes, dtype=np.uint64),
         width=np.empty(lanes, dtype=np.uint64),

@@ -27,9 +27,12 @@ def draw_rows(
     sums: Any,
     held: Any,
     heavy: Any,
-) -> None:
-    """The weights of all rows in the first ``used`` lanes: how many rows each has, and how heavy they are together."""
-    lanes, weights = keys.size, weight.reshape(-1)
+) -> Any:
+    """The weights of all rows in the first ``used`` lanes: how many rows each has, and how heavy they are together.
+
+    Returns whether some rows weigh nothing, in any lane.
+    """
+    lanes, weights, some_gone = keys.size, weight.reshape(-1), False
     held[:] = 0
     heavy[:] = 0
     for start in range(0, row_ids.size, FULL_BYTE):
@@ -37,6 +40,7 @@ def draw_rows(
         sums[:] = 0
         for i in range(start, min(start + FULL_BYTE, row_ids.size)):
             row, w = row_ids[i], np.uint8(row_weight[i])
+            some_gone |= w == 0
             if bootstrap == POISSON:
                 for lane in range(lanes):
                     draws[lane] = draw_word(keys[lane], row)
@@ -55,6 +59,7 @@ def draw_rows(
         for lane in range(lanes):
             held[lane] += tally[lane]
             heavy[lane] += sums[lane]
+    return some_gone
 
 
 @jit
@@ -67,23 +72,46 @@ def keep_rows(
     coarse: Any,
     j: Any,
     keep: Any,
+    gone: Any,
     border: Any,
     lowest: Any,
     width: Any,
-) -> None:
-    """Rows that a lane does not keep weigh nothing there. A table without codes has the ``bits`` of numbers."""
-    lanes, weights, masks = weight.shape[1], weight.reshape(-1), keep.reshape(-1)
+) -> Any:
+    """Rows that a lane does not keep weigh nothing there; those in bins that no lane keeps are forgotten.
+
+    A table without codes has the ``bits`` of numbers. Returns how many rows there are.
+    """
+    lanes, weights, masks, kept = weight.shape[1], weight.reshape(-1), keep.reshape(-1), np.int64(0)
+    words = weight.view(np.uint64)
     for i in range(n):
         r = rows[i]
         b = np.int64(coarse[r, j])
+        if gone[b]:
+            continue
+        if kept < i:
+            move_row(words, i, kept)
+            rows[kept] = r
         if not border[b]:
             for lane in range(0, lanes, VECTOR):
-                mask_vector(weights, i * lanes + lane, masks, b * lanes + lane)
+                mask_vector(weights, kept * lanes + lane, masks, b * lanes + lane)
         else:
             code = sortable(bits[r]) if bits.size > 0 else np.uint64(codes[r])
             for lane in range(lanes):
-                w = weight[i, lane]
-                weight[i, lane] = w if code - lowest[lane] < width[lane] else np.uint8(0)
+                w = weight[kept, lane]
+                weight[kept, lane] = w if code - lowest[lane] < width[lane] else np.uint8(0)
+        kept += 1
+    return kept
+
+
+@jit
+def move_row(words: Any, start: Any, to: Any) -> Any:
+    """Copy a row of weights, eight at a time; returns what any of them has."""
+    here, there, some = words[start], words[to], np.uint64(0)
+    for k in range(here.size):
+        word = here[k]
+        some |= word
+        there[k] = word
+    return some
 
 
 @jit
@@ -103,11 +131,7 @@ def compact(weight: Any, rows: Any, n: Any, tally: Any, held: Any) -> Any:
     for start in range(0, n, FULL_BYTE):
         tally[:] = 0
         for i in range(start, min(start + FULL_BYTE, n)):
-            here, there, some = words[i], words[kept], np.uint64(0)
-            for k in range(here.size):
-                word = here[k]
-                some |= word
-                there[k] = word
+            some = move_row(words, i, kept)
             for lane in range(0, lanes, VECTOR):
                 tally_vector(tally, lane, weights, kept * lanes + lane)
             rows[kept] = rows[i]

@@ -63,7 +63,7 @@ def draw_lanes(target: Any, rules: Any, f: Any, first: Any, last: Any, lanes: An
     keys, held, heavy, used = lanes.keys, lanes.held, lanes.words, last - first
     for lane in range(keys.size):
         keys[lane] = mix(mix(rules.seed, np.uint64(first + lane)), BAG)
-    draw_rows(
+    some_gone = draw_rows(
         rules.bootstrap,
         target.row_ids,
         target.weight,
@@ -76,6 +76,8 @@ def draw_lanes(target: Any, rules: Any, f: Any, first: Any, last: Any, lanes: An
         held,
         heavy,
     )
+    if some_gone:
+        lanes.place[ROWS] = compact(lanes.weight, lanes.rows, lanes.place[ROWS], lanes.tally, held)
     most, light = min(f.size, 1 << (8 * lanes.histogram.itemsize)), True
     for lane in range(used):  # a lane that is too heavy would be counted beside the others: none walks then
         light &= heavy[lane] < most
@@ -84,7 +86,7 @@ def draw_lanes(target: Any, rules: Any, f: Any, first: Any, last: Any, lanes: An
         lanes.state[lane] = GONE if lane >= used else WALKING if light else DONE
         lanes.depth[lane], lanes.bag[lane] = 0, held[lane]
         lanes.words[lane] = held[lane] + (1 if rules.algorithm != LAZY else 0)
-    stop_lanes(lanes.state, held, lanes.place)
+    stop_lanes(lanes.state, held, lanes.place[ROWS])
 
 
 @jit
@@ -179,9 +181,7 @@ def remember(lanes: Any, lane: Any, best: Any, search: Any, table: Any) -> None:
 
 
 @inlined
-def search_lane(
-    table: Any, target: Any, rules: Any, search: Any, bag: Any, lanes: Any, lane: Any, j: Any, slot: Any
-) -> None:
+def search_lane(table: Any, target: Any, search: Any, bag: Any, lanes: Any, lane: Any, j: Any, slot: Any) -> None:
     """``search_column`` of ordinary nodes, for one lane; ``lanes.order`` is sorted by the column's bins when needed."""
     total, none = bag.total, np.int64(0)
     total[0], total[1] = lanes.total[0, lane], lanes.total[1, lane]
@@ -292,7 +292,7 @@ def choose_in_lanes(table: Any, target: Any, rules: Any, search: Any, bag: Any, 
         # edges of groups of numbers, sets, cuts of numbers: these last, for a set that ties with a higher column
         for turn in range(3):
             if turn == 2:
-                find_wanted(table, search, lanes, columns)
+                find_wanted(search.f, lanes, columns)
                 filled += fill_groups(
                     lanes.weight,
                     lanes.rows,
@@ -327,13 +327,13 @@ def choose_in_lanes(table: Any, target: Any, rules: Any, search: Any, bag: Any, 
                     bound_lanes(sums, missing, lanes.variants[slot], total, f, edges, reach, may_win)
                 for lane in range(may_win.size):
                     if lanes.state[lane] == WALKING and may_win[lane]:
-                        search_lane(table, target, rules, search, bag, lanes, lane, j, slot)
+                        search_lane(table, target, search, bag, lanes, lane, j, slot)
     if filled * ROUGH_PAYS > n_rough * BINS:
         lanes.place[ROUGHLY] = 0
 
 
 @inlined
-def find_wanted(table: Any, search: Any, lanes: Any, columns: Any) -> None:
+def find_wanted(f: Any, lanes: Any, columns: Any) -> None:
     """The groups of rough columns' bins that may hold the best cut of some lane."""
     for slot in range(columns.size):
         lanes.wanted[slot] = 0
@@ -343,7 +343,7 @@ def find_wanted(table: Any, search: Any, lanes: Any, columns: Any) -> None:
                 lanes.missing[slot],
                 lanes.variants[slot],
                 lanes.total,
-                search.f,
+                f,
                 lanes.edges[slot],
                 lanes.reach,
                 lanes.may_win,
@@ -398,7 +398,7 @@ def part_lanes(table: Any, rules: Any, X: Any, search: Any, bag: Any, lanes: Any
     for k in range(search.columns.size):
         j = search.columns[k]
         if find_kept(table, rules, X, search, bag, lanes, j):
-            keep_rows(
+            n = keep_rows(
                 lanes.weight,
                 lanes.rows,
                 n,
@@ -407,6 +407,7 @@ def part_lanes(table: Any, rules: Any, X: Any, search: Any, bag: Any, lanes: Any
                 table.coarse,
                 j,
                 lanes.keep,
+                lanes.gone,
                 lanes.border,
                 lanes.lowest,
                 lanes.width,
@@ -415,7 +416,7 @@ def part_lanes(table: Any, rules: Any, X: Any, search: Any, bag: Any, lanes: Any
     for lane in range(state.size):
         if state[lane] == WALKING:
             lanes.words[lane] += lanes.held[lane]
-    stop_lanes(state, lanes.held, lanes.place)
+    stop_lanes(state, lanes.held, lanes.place[ROWS])
 
 
 @inlined
@@ -451,17 +452,23 @@ def find_kept(table: Any, rules: Any, X: Any, search: Any, bag: Any, lanes: Any,
         for p in range(n_members):
             member[search.members[p]] = False
         lanes.keys[lane] = mix(lanes.keys[lane], CHILD + np.uint64(side))
+    for b in range(n_bins if found else 0):
+        some, lane = lanes.border[b], 0
+        while not some and lane < lanes.state.size:
+            some = lanes.keep[b, lane] > 0 and lanes.state[lane] != GONE
+            lane += 1
+        lanes.gone[b] = not some
     return found
 
 
 @jit
-def stop_lanes(state: Any, held: Any, place: Any) -> None:
+def stop_lanes(state: Any, held: Any, n: Any) -> None:
     """Lanes go on where nodes are large and share most of their rows."""
     together = np.int64(0)
     for lane in range(state.size):
         together += held[lane] if state[lane] == WALKING else 0
     for lane in range(state.size):
-        alone = held[lane] <= SMALL or together < WORTH * place[ROWS]
+        alone = held[lane] <= SMALL or together < WORTH * n
         if state[lane] == WALKING and alone:
             state[lane] = DONE
 

@@ -59,7 +59,7 @@ class Small(NamedTuple):
 
 
 def new_small(table: Table, target: Target, weight: Array, listed: bool) -> Small:
-    m, n = table.codes.shape
+    n, m = table.coarse.shape
     ordered = (m, n) if listed and n <= BLOCK else (0, 0)
     counted = table.is_category & (table.first_code[:, BINS] <= FEW)
     tallied = int(np.clip(counted.sum(), 1, HISTOGRAM_COLUMNS))

@@ -86,7 +86,7 @@ class Search(NamedTuple):
 
 
 def new_search(table: Table, target: Target, weight: Array, f: Array, columns: Array) -> Search:
-    m, n = table.codes.shape
+    n, m = table.coarse.shape
     slots = min(m, HISTOGRAM_COLUMNS)
     statistics = target.n_classes or 2
     kept = target.n_classes or 3  # histograms of regression: weight, sum, sum of the positive

@@ -47,6 +47,7 @@ def midpoint(lower: Any, upper: Any) -> Any:
 
 @inlined
 def threshold_of(table: Any, best: Any) -> Any:
+    """Between the two numbers that a cut lies between, or below all of them."""
     threshold = -np.inf
     if best.n_members == NUMBER and best.lower > 0:
         start = table.value_start[best.column] - 1
@@ -56,7 +57,7 @@ def threshold_of(table: Any, best: Any) -> Any:
 
 @inlined
 def settle(total: Any, threshold: Any, best: Any, members: Any, best_left: Any, member: Any, criterion: Any) -> Any:
-    """Give the condition its threshold and a side for missing values; mark the members of a set."""
+    """Give the condition a side for missing values; mark the members of a set."""
     is_set = best.n_members != NUMBER
     for p in range(best.n_members if is_set else 0):
         member[members[p]] = True

@@ -49,9 +49,9 @@ def at_once(combine: Callable[[Any, Any, Any], Any]) -> Callable[[Kernel], Kerne
         return types.void(target, at, source, start), generate
 
     def register(loop: Kernel) -> Kernel:
-        combine = intrinsic(typed)
+        run = intrinsic(typed)
         overload(loop, jit_options=OPTIONS)(
-            lambda target, at, source, start: lambda target, at, source, start: combine(target, at, source, start)
+            lambda target, at, source, start: lambda target, at, source, start: run(target, at, source, start)
         )
         return loop
 
