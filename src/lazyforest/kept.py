@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from lazyforest.engine.encoding import SAMPLE, Ranking, bin_codes, bin_numbers, encode_numbers, new_ranking, turn
+from lazyforest.engine.encoding import SAMPLE, Ranking, bin_codes, bin_numbers, encode_numbers, new_ranking
 from lazyforest.engine.layout import BINS, COARSE, Array, Binned, Table, code_type
-from lazyforest.table import CATEGORY, Column, Raw, count_rows
+from lazyforest.table import CATEGORY, Column, Raw, count_rows, turn
 
 CELLS_AT_ONCE = 1 << 18
 CELLS_TO_SHARE = 1 << 16  # among threads: fewer are done before a thread has begun
@@ -103,7 +103,7 @@ class Kept:
             bin_numbers(x[some], x[some].view(np.uint64), columns[some], few_values, first_code, bins, ranking)
 
         share(bin_some, self.jobs)
-        turn(bins, coarse)
+        turn(bins.T, coarse.T)
         number = np.where(self.is_category, 0, np.cumsum(~self.is_category) - 1)
         return Binned(coarse, first_code, self.is_category, few_values, x, number)
 

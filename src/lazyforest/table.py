@@ -136,13 +136,18 @@ def check_matrix(X: Any, dtype: Any) -> Array:
 
 
 def in_columns(X: Array) -> Array:
-    """Float64 with columns one after the other: of rows, some at a time, for neighbours in both orders stay near."""
+    """Float64 with columns one after the other."""
     if X.flags.f_contiguous:
         return np.asfortranarray(X, dtype=np.float64)
     columns = np.empty(X.shape[::-1])
-    for start in range(0, len(X), ROWS_AT_ONCE):
-        columns[:, start : start + ROWS_AT_ONCE] = X[start : start + ROWS_AT_ONCE].T
+    turn(X, columns)
     return columns.T
+
+
+def turn(rows: Array, out: Array) -> None:
+    """Rows become columns, some at a time: what is near in one order stays near in the other."""
+    for start in range(0, len(rows), ROWS_AT_ONCE):
+        out[:, start : start + ROWS_AT_ONCE] = rows[start : start + ROWS_AT_ONCE].T
 
 
 def wanted_categories(categorical: Any, names: list[Any], remembered: list[Column] | None) -> list[bool | None]:

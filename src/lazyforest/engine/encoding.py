@@ -17,7 +17,6 @@ SIGN, MOST = np.uint64(1 << 63), np.uint64(0x7FF0 << 48)  # of a float64; above 
 DIGITS, DIGIT_BITS = 6, 11  # at most
 SAMPLE, SAMPLE_BITS = 4096, 24  # numbers of a column that place its bins, and how closely
 GUESS_BITS, GUESSED = 16, 4 + 2 + 1  # cells of a guess at a number's bin; by its last halvings it may be off
-TURNED = 512  # rows
 SPARE_BITS = 8  # beyond those of the number of rows: few of them agree in so many
 
 
@@ -167,15 +166,6 @@ def guess_bins(edges: Any, low: Any, high: Any, shift: Any, guesses: Any) -> Any
             b += 1
         most = max(most, b - np.int64(guesses[cell]))
     return most
-
-
-@entry
-def turn(source: Any, out: Any) -> None:
-    """Columns become rows, a block at a time: neighbours in both are near."""
-    for start in range(0, out.shape[0], TURNED):
-        for j in range(out.shape[1]):
-            for i in range(start, min(start + TURNED, out.shape[0])):
-                out[i, j] = source[j, i]
 
 
 @jit
