@@ -12,12 +12,12 @@ import numpy as np
 
 from lazyforest.engine.encoding import SIGN, sortable
 from lazyforest.engine.lane_histograms import SIDE_OF_BIN
-from lazyforest.engine.layout import BINS, jit
+from lazyforest.engine.lane_layout import PACKED_ROWS, PARTS
+from lazyforest.engine.layout import BINS, inlined, jit
 from lazyforest.engine.sorting import sort_words
 from lazyforest.engine.two import SLACK, score_two
 from lazyforest.engine.vectors import VECTOR, add_vector
 
-PARTS = 16  # of an opened bin's rows
 LOW = np.uint64(0xFFFFFFFF)
 NEW = 2  # beside the class of a row: the first of its code
 CLOSED, OPEN, PACKED = range(3)  # what a bin is; of a packed one the weights lie one after the other
@@ -53,51 +53,29 @@ def is_wanted(wanted: Any, b: Any) -> Any:
     return side > 0 and (wanted >> (side - 1)) & 1 == 1
 
 
-@jit
-def sort_opened(
-    wanted: Any,
-    order: Any,
-    starts: Any,
-    opened: Any,
-    code: Any,
-    kind: Any,
-    rows: Any,
-    codes: Any,
-    y: Any,
-    words: Any,
-    spare: Any,
-    places: Any,
-    most: Any,
-    weight: Any,
-    parts: Any,
-    ends: Any,
-    packed: Any,
-    n_packed: Any,
-    bits: Any,
-    values: Any,
-    first_value: Any,
-    first_code: Any,
-) -> Any:
-    """Wanted bins that no lane has opened before: their rows by codes, and what each lane holds of their parts.
+@inlined
+def sort_opened(table: Any, target: Any, search: Any, lanes: Any, j: Any) -> None:
+    """Bins that a lane opens and none has before: their rows by codes, and what each lane holds of their parts.
 
-    ``order`` then has places in ``weight`` or, as long as there is room, in ``packed``. Returns how many are there.
+    ``lanes.order`` then has places in ``weight`` or, as long as there is room, in ``packed``.
     """
+    bits, first_code, words = lanes.numbers[lanes.number[j]], table.first_code[j], search.words
+    rows, weight, spare, places = lanes.rows, lanes.weight, search.spare, search.places
     for b in range(1, BINS):
-        if wanted[b] and opened[b] == CLOSED:
-            lo, hi = starts[b], starts[b + 1]
-            opened[b] = OPEN
+        if search.opened[b] and lanes.opened[b] == CLOSED:
+            lo, hi, n_packed = lanes.starts[b], lanes.starts[b + 1], lanes.place[PACKED_ROWS]
+            order, kind = lanes.order[lo:hi], lanes.kind[lo:hi]
+            lanes.opened[b] = OPEN
             if bits.size > 0:
-                rank_bin(order[lo:hi], rows, bits, words, spare, places, first_code[b], values, first_value)
+                rank_bin(order, rows, bits, words, spare, places, first_code[b], lanes.values, table.value_start[j])
             else:
-                sort_bin(order[lo:hi], rows, codes, words, spare, places, most)
-            list_bin(words, order[lo:hi], code[lo:hi], kind[lo:hi], rows, y)
-            if parts.shape[0] > 0:
-                part_bin(order, kind, lo, hi, weight, parts[b], ends[b])
-                if n_packed + hi - lo <= packed.shape[0]:
-                    opened[b] = PACKED
-                    pack_bin(order[lo:hi], weight, packed, n_packed)
-                    n_packed += hi - lo
-    return n_packed
+                sort_bin(order, rows, table.codes[j], words, spare, places, first_code[BINS])
+            list_bin(words, order, lanes.code[lo:hi], kind, rows, target.y)
+            if lanes.parts.shape[0] > 0:
+                part_bin(lanes.order, lanes.kind, lo, hi, weight, lanes.parts[b], lanes.ends_of_parts[b])
+                if n_packed + hi - lo <= lanes.packed.shape[0]:
+                    lanes.opened[b], lanes.place[PACKED_ROWS] = PACKED, n_packed + hi - lo
+                    pack_bin(order, weight, lanes.packed, n_packed)
 
 
 @jit
@@ -225,45 +203,25 @@ def open_parts(parts: Any, lane: Any, a: Any, b: Any, total_a: Any, total_b: Any
     return found
 
 
-@jit
-def add_bins(
-    wanted: Any,
-    sums: Any,
-    missing: Any,
-    variants: Any,
-    total: Any,
-    f: Any,
-    reach: Any,
-    order: Any,
-    starts: Any,
-    code: Any,
-    kind: Any,
-    parts: Any,
-    ends: Any,
-    opened: Any,
-    packed: Any,
-    weight: Any,
-    lane: Any,
-    fine_starts: Any,
-    fine_stops: Any,
-    fine: Any,
-    fine_codes: Any,
-) -> None:
-    """As ``fill_fine`` for a lane: what it holds of each code in the wanted bins, also where that is nothing.
+@inlined
+def add_bins(search: Any, lanes: Any, lane: Any, slot: Any, total: Any, reach: Any) -> None:
+    """As ``fill_fine`` for a lane: what it holds of each code in the bins it opens, also where that is nothing.
 
     A part of a bin that cannot have the best cut counts as one code.
     """
     total_a, total_b, used = np.uint64(total[0]), np.uint64(total[1]), np.int64(0)
-    parted = parts.shape[0] > 0
+    sums, missing, parts, ends, f = search.histogram[0], search.missing[0], lanes.parts, lanes.ends_of_parts, search.f
+    order, code, kind, fine, fine_codes = lanes.order, lanes.code, lanes.kind, search.fine, search.fine_codes
+    variants, parted = lanes.variants[slot], parts.shape[0] > 0
     for variant in range(variants if parted else 0):
         some = np.uint64(variant)
         one, two = some * np.uint64(missing[0]), some * np.uint64(missing[1])
-        reach = raise_by_parts(wanted, sums, parts, lane, one, two, total_a, total_b, f, reach)
+        reach = raise_by_parts(search.opened, sums, parts, lane, one, two, total_a, total_b, f, reach)
     least = reach - SLACK * (float(total_a + total_b) + abs(reach))
     for b in range(1, BINS):
-        if not wanted[b]:
+        if not search.opened[b]:
             continue
-        fine_starts[b], source = used, packed if opened[b] == PACKED else weight
+        search.starts[b], source = used, lanes.packed if lanes.opened[b] == PACKED else lanes.weight
         if parted:
             within = np.int64(0)
             for variant in range(variants):
@@ -281,8 +239,9 @@ def add_bins(
                         fine[used, c] = parts[b, part + 1, c, lane] - parts[b, part, c, lane]
                     used += 1
         else:
-            used = add_codes(order, code, kind, starts[b], starts[b + 1], source, lane, used, fine, fine_codes)
-        fine_stops[b] = used
+            lo, hi = lanes.starts[b], lanes.starts[b + 1]
+            used = add_codes(order, code, kind, lo, hi, source, lane, used, fine, fine_codes)
+        search.stops[b] = used
 
 
 @jit

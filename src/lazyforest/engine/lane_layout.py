@@ -7,7 +7,6 @@ from typing import NamedTuple
 import numpy as np
 
 from lazyforest.engine.bootstrap import MOST_COPIES
-from lazyforest.engine.lane_bins import PARTS
 from lazyforest.engine.lane_histograms import join_columns
 from lazyforest.engine.layout import (
     BINS,
@@ -31,6 +30,7 @@ from lazyforest.engine.vectors import VECTOR, aligned
 LANES = 128  # at most, and a multiple of VECTOR
 LEAST_ROWS = 1024  # of a table that is worth it
 ROWS_TO_PART = BINS * 128  # of a table whose opened bins are worth cutting into parts
+PARTS = 16  # of an opened bin's rows
 ROWS_PER_PACKED = 5  # one of so many rows may be in opened bins whose weights are packed
 ROOM = 1 << 24  # bytes of weights that are always had
 SMALL = BLOCK  # a node of so many rows is handed over

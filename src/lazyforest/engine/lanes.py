@@ -205,53 +205,8 @@ def search_lane(table: Any, target: Any, search: Any, bag: Any, lanes: Any, lane
                 sort_by_bin(lanes.rows, lanes.place[ROWS], table.coarse, j, lanes.order, lanes.starts, wanted)
                 lanes.place[SORTED], lanes.place[PACKED_ROWS] = j, 0
                 lanes.opened[:] = CLOSED
-            lanes.place[PACKED_ROWS] = sort_opened(
-                search.opened,
-                lanes.order,
-                lanes.starts,
-                lanes.opened,
-                lanes.code,
-                lanes.kind,
-                lanes.rows,
-                table.codes[j],
-                target.y,
-                search.words,
-                search.spare,
-                search.places,
-                n_codes,
-                lanes.weight,
-                lanes.parts,
-                lanes.ends_of_parts,
-                lanes.packed,
-                lanes.place[PACKED_ROWS],
-                lanes.numbers[lanes.number[j]],
-                lanes.values,
-                table.value_start[j],
-                table.first_code[j],
-            )
-            add_bins(
-                search.opened,
-                search.histogram[0],
-                search.missing[0],
-                lanes.variants[slot],
-                total,
-                search.f,
-                reach,
-                lanes.order,
-                lanes.starts,
-                lanes.code,
-                lanes.kind,
-                lanes.parts,
-                lanes.ends_of_parts,
-                lanes.opened,
-                lanes.packed,
-                lanes.weight,
-                lane,
-                search.starts,
-                search.stops,
-                search.fine,
-                search.fine_codes,
-            )
+            sort_opened(table, target, search, lanes, j)
+            add_bins(search, lanes, lane, slot, total, reach)
         any_missing = search.missing[0, 0] + search.missing[0, 1] > 0
         for variant in range(2 if any_missing else 1):
             best = search_opened_of_two(node, search, j, none, variant, any_missing, n_codes <= BINS, best)
