@@ -17,7 +17,7 @@ from helpers import (
     target_of,
 )
 from lazyforest import kept, reference
-from lazyforest.engine import lane_histograms, lane_layout
+from lazyforest.engine import lane_layout
 from lazyforest.engine.exploration import explore_recording, new_room, new_task
 from lazyforest.engine.layout import BINS, BLOCK, CODES, HISTOGRAM_COLUMNS
 from lazyforest.engine.record import LEFT, NONE, RIGHT, ROWS
@@ -127,7 +127,7 @@ def test_bootstraps_side_by_side(code_dtype, monkeypatch):
     went_down = 0
     for seed in range(120 if COMPILED else 3):
         rng = np.random.default_rng(seed)
-        monkeypatch.setattr(lane_histograms, "ROWS_PER_CELL", 1 + 63 * (seed % 2))  # joined, or few of them
+        monkeypatch.setattr(lane_layout, "ROWS_PER_CELL", 1 + 63 * (seed % 2))  # joined, or few of them
         monkeypatch.setattr(lane_layout, "HISTOGRAM_COLUMNS", 2 + seed % 3)  # looked at together
         monkeypatch.setattr(kept, "ROWS_TO_BIN", 0)
         monkeypatch.setattr(lane_layout, "code_type", lambda _: np.dtype(code_dtype))

@@ -34,6 +34,8 @@ STEPS = (
     4294967295,
 )
 MOST_COPIES = len(STEPS)  # of a row in a Poisson bootstrap
+EARLY = 8  # steps, a power of two: one draw of 100,000 passes them all
+PASSED_EARLY = np.uint64(EARLY * 0x0101010101010101)  # which of eight counts have
 
 
 @public
@@ -64,21 +66,21 @@ def count_of(draw: Any) -> Any:
     return np.uint8(passed)
 
 
-def pass_steps(builder: Any, counts: Any, draws: Any) -> Any:
-    """How many steps each draw has passed. Signed words compare faster: all are moved by half their range."""
+def pass_early(builder: Any, counts: Any, draws: Any) -> Any:
+    """How many early steps each draw has passed. Signed words compare faster: all are moved by half their range."""
     half = 1 << 31
     moved, passed = builder.xor(draws, ir.Constant(draws.type, [half] * VECTOR)), ir.Constant(draws.type, None)
-    for step in STEPS:
+    for step in STEPS[:EARLY]:
         over = builder.icmp_signed(">=", moved, ir.Constant(draws.type, [step - half] * VECTOR))
         passed = builder.sub(passed, builder.sext(over, draws.type))
     return builder.trunc(passed, counts.type)
 
 
-@at_once(pass_steps)
-def count_vector(counts: Any, at: Any, draws: Any, start: Any) -> None:
-    """counts[at : at + VECTOR] become ``count_of`` draws[start : start + VECTOR]."""
+@at_once(pass_early)
+def count_early(counts: Any, at: Any, draws: Any, start: Any) -> None:
+    """counts[at : at + VECTOR] become ``count_of`` draws[start : start + VECTOR], or EARLY where that is more."""
     for k in range(VECTOR):
-        counts[at + k] = count_of(draws[start + k])
+        counts[at + k] = min(count_of(draws[start + k]), EARLY)
 
 
 @jit

@@ -11,26 +11,12 @@ from typing import Any
 
 import numpy as np
 
-from lazyforest.engine.layout import BINS, EDGES, GROUPS, Array, jit
+from lazyforest.engine.lane_layout import LOST_ROWS, ROUGHLY, ROWS, ROWS_PER_BLOCK, SIDE
+from lazyforest.engine.layout import BINS, EDGES, inlined, jit
 from lazyforest.engine.vectors import VECTOR, add_vector
 
-ROWS_PER_CELL = 64  # columns are joined where so many rows make up for parting their cells
-SIDE = GROUPS + 1  # cells of a rough column: missing values, groups of bins
 JOINED, ALONE, WANTED = range(3)  # columns that are filled together, or one by one, or once more
 SIDE_OF_BIN = np.searchsorted(EDGES, np.arange(BINS)).astype(np.uint8)
-
-
-def join_columns(bins: Array, n: int, slots: int) -> list[int]:
-    """Groups of neighbours that have few cells together, none across a multiple of ``slots``: where each ends."""
-    ends, cells, most = [0], BINS, min(BINS, n // ROWS_PER_CELL)
-    for slot, some in enumerate(bins.tolist()):
-        cells *= SIDE if some > BINS else some
-        alike = slot > 0 and (some > BINS) == (bins[slot - 1] > BINS)
-        if cells > most or not alike or slot % slots == 0:
-            ends.append(slot)
-            cells = SIDE if some > BINS else some
-        ends[-1] = slot + 1
-    return ends[1:]
 
 
 @jit
@@ -57,33 +43,15 @@ def join_codes(coarse: Any, columns: Any, first_code: Any, ends: Any, joined: An
             first = last
 
 
-@jit
-def fill_lanes(
-    weight: Any,
-    rows: Any,
-    n: Any,
-    joined: Any,
-    coarse: Any,
-    y: Any,
-    columns: Any,
-    first_code: Any,
-    ends: Any,
-    first_group: Any,
-    start: Any,
-    roughly: Any,
-    block: Any,
-    fills: Any,
-    cells: Any,
-    histogram: Any,
-    rough: Any,
-    total: Any,
-) -> Any:
+@inlined
+def fill_lanes(table: Any, target: Any, lanes: Any, columns: Any, first_group: Any, start: Any) -> Any:
     """Add the rows to a bin of ``columns``, those from slot ``start`` on, in all lanes; returns the next group.
 
     Of ``rough`` columns, if any may be, only groups of bins are told apart, each in the place of its last bin.
-    ``cells`` are the histogram itself or, where its counts take more than two bytes, those of a block of rows.
     """
-    lanes, step, sums, m = weight.shape[1], histogram.shape[1], histogram.reshape(-1), columns.size
+    histogram, fills, rough, ends, first_code = lanes.histogram, lanes.fills, lanes.rough, lanes.ends, table.first_code
+    n, n_lost, m, roughly = lanes.place[ROWS], lanes.place[LOST_ROWS], columns.size, lanes.place[ROUGHLY] == 1
+    step, width, sums = histogram.shape[1], 2 * histogram.shape[3], histogram.reshape(-1)
     group, first, n_joined, n_alone = first_group, np.int64(0), 0, 0
     while first < m:
         end = ends[group] - start
@@ -104,26 +72,70 @@ def fill_lanes(
     for k in range(n_joined):
         first = fills[JOINED, k, 1]
         histogram[first, : count_cells(columns, first_code, first, ends[fills[JOINED, k, 0]] - start)] = 0
-    if histogram.itemsize > cells.itemsize:
-        cells[:m] = 0
-    for lo in range(0, n, block):
-        hi = min(lo + block, n)
-        fill_cells(weight, rows, lo, hi, joined, coarse, y, fills, n_joined, n_alone, step, cells.reshape(-1))
-        if histogram.itemsize > cells.itemsize:
-            for k in range(n_joined + n_alone):
-                at = (fills[JOINED, k, 1] if k < n_joined else fills[ALONE, k - n_joined, 1]) * step * 2 * lanes
-                flush(cells.reshape(-1), at, at + step * 2 * lanes, sums)
+    lost = 0 <= n_lost < n  # fewer rows to take away than there are to add
+    weight, rows = (lanes.packed, lanes.order) if lost else (lanes.weight, lanes.rows)
+    block, cells, y = lanes.place[ROWS_PER_BLOCK], lanes.cells, target.y
+    n_filled = n_lost if lost else n
+    fill_blocks(
+        weight, rows, n_filled, lanes.joined, table.coarse, y, fills, n_joined, n_alone, block, cells, histogram
+    )
+    if sums_are_kept(lanes):
+        for k in range(n_joined + n_alone):
+            at = (fills[JOINED, k, 1] if k < n_joined else fills[ALONE, k - n_joined, 1]) * step * width
+            keep_sums(sums[at : at + step * width], lanes.before.reshape(-1)[at : at + step * width], lost)
     if start == 0:
         alone = n_alone > 0 and fills[ALONE, 0, 1] == 0
         last = 1 if alone else ends[fills[JOINED, 0, 0]]
-        sum_lanes(histogram[0, : count_cells(columns, first_code, 0, last)], total)
+        sum_lanes(histogram[0, : count_cells(columns, first_code, 0, last)], lanes.total)
     for k in range(n_joined):
         first, end = fills[JOINED, k, 1], ends[fills[JOINED, k, 0]] - start
         if rough[first]:
-            part_two(first, step, 2 * lanes, sums)
+            part_two(first, step, width, sums)
         else:
-            part_cells(columns, first_code, first, end, step, 2 * lanes, sums)
+            part_cells(columns, first_code, first, end, step, width, sums)
     return group
+
+
+@inlined
+def sums_are_kept(lanes: Any) -> Any:
+    """Will the sums of the nodes below be had from those of all rows now, by taking away what lanes lose?"""
+    return lanes.before.shape[0] > 0 and lanes.place[ROUGHLY] == 1
+
+
+@jit
+def keep_sums(sums: Any, before: Any, lost: Any) -> None:
+    """Sums for the nodes now, from those before if what was summed up is what lanes lost since."""
+    for k in range(sums.size):
+        sums[k] = before[k] - sums[k] if lost else sums[k]
+        before[k] = sums[k]
+
+
+@jit
+def fill_blocks(
+    weight: Any,
+    rows: Any,
+    n: Any,
+    joined: Any,
+    coarse: Any,
+    y: Any,
+    fills: Any,
+    n_joined: Any,
+    n_alone: Any,
+    block: Any,
+    cells: Any,
+    histogram: Any,
+) -> None:
+    """``cells`` are the histogram itself or, where its counts take more than two bytes, those of a block of rows."""
+    size, sums, some = histogram.shape[1] * 2 * weight.shape[1], histogram.reshape(-1), cells.reshape(-1)
+    apart = histogram.itemsize > cells.itemsize
+    if apart:
+        some[:] = 0
+    for lo in range(0, n, block):
+        hi = min(lo + block, n)
+        fill_cells(weight, rows, lo, hi, joined, coarse, y, fills, n_joined, n_alone, histogram.shape[1], some)
+        for k in range(n_joined + n_alone if apart else 0):
+            at = (fills[JOINED, k, 1] if k < n_joined else fills[ALONE, k - n_joined, 1]) * size
+            flush(some, at, at + size, sums)
 
 
 @jit

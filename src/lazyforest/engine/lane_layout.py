@@ -7,7 +7,6 @@ from typing import NamedTuple
 import numpy as np
 
 from lazyforest.engine.bootstrap import MOST_COPIES
-from lazyforest.engine.lane_histograms import join_columns
 from lazyforest.engine.layout import (
     BINS,
     BLOCK,
@@ -29,9 +28,11 @@ from lazyforest.engine.vectors import VECTOR, aligned
 
 LANES = 128  # at most, and a multiple of VECTOR
 LEAST_ROWS = 1024  # of a table that is worth it
-ROWS_TO_PART = BINS * 128  # of a table whose opened bins are worth cutting into parts
+ROWS_TO_PART = BINS * 128  # of a large table: opened bins are worth cutting into parts, sums worth keeping
 PARTS = 16  # of an opened bin's rows
 ROWS_PER_PACKED = 5  # one of so many rows may be in opened bins whose weights are packed
+ROWS_PER_CELL = 64  # columns are joined where so many rows make up for parting their cells
+SIDE = GROUPS + 1  # cells of a rough column: missing values, groups of bins
 ROOM = 1 << 24  # bytes of weights that are always had
 SMALL = BLOCK  # a node of so many rows is handed over
 WORTH = 8  # lanes are left when their nodes together hold fewer than so many times the rows that they share
@@ -40,7 +41,9 @@ ROUGH_PAYS = 3  # columns are joined roughly until more than one of so many bins
 WALKING, DONE, GONE = 0, 1, 2
 EVERY_GROUP = (1 << GROUPS) - 1
 EVERYTHING = np.uint8(0xFF)  # in ``keep``: a mask
-ROWS, SORTED, ROWS_PER_BLOCK, ROUGHLY, PACKED_ROWS = range(5)
+ALL_KEPT, NONE_KEPT, MASKED, BY_NUMBER = range(4)  # what becomes of the rows of a bin
+ROWS, SORTED, ROWS_PER_BLOCK, ROUGHLY, PACKED_ROWS, LOST_ROWS = range(6)
+NOT_LISTED = -1  # instead of LOST_ROWS
 
 
 class Lanes(NamedTuple):
@@ -48,7 +51,7 @@ class Lanes(NamedTuple):
 
     weight: Array  # (rows, lanes) uint8: of rows[i] at the lane's node
     rows: Array  # (rows,) those that some lane has, ascending; at the root, all that weigh something
-    place: Array  # (5,): how many ``rows``; the column of ``order``; rows per block; roughly?; how many ``packed``
+    place: Array  # (6,) how many ``rows``; the column of ``order``; rows per block; roughly?; how many ``packed``, lost
     state: Array  # (lanes,)
     depth: Array  # (lanes,)
     held: Array  # (lanes,) rows at the node
@@ -59,6 +62,7 @@ class Lanes(NamedTuple):
     keys: Array  # (lanes,) as in a frame
     total: Array  # (2, lanes)
     histogram: Array  # (columns, BINS + 1, 2, lanes): of numbers, sums over the bins 1 to b
+    before: Array  # of large tables, likewise: as it was filled for the nodes above
     cells: Array  # the same for a block of rows, in two bytes; or the histogram itself
     fills: Array  # (3, columns, 2) what is filled from where
     ends: Array  # (groups,) of columns that are filled together
@@ -85,13 +89,12 @@ class Lanes(NamedTuple):
     kind: Array  # (rows,) likewise: the class, NEW + class for the first row of a code
     parts: Array  # (BINS, PARTS + 1, 2, lanes) uint32: what lanes hold up to the end of each part of an opened bin
     ends_of_parts: Array  # (BINS, PARTS + 1) places in ``order``
-    packed: Array  # (some rows, lanes) weights along ``order``, of bins that were opened
+    packed: Array  # (some rows, lanes) weights along ``order``: of bins that were opened, or what lanes lost of rows
     numbers: Array  # (columns of numbers, rows) their bits, where the table has no codes
     number: Array  # (columns,) which of them it is
     values: Array  # bits of the table's, written as bins are opened
     keep: Array  # (BINS, lanes) a mask: does the lane keep rows in this bin?
-    gone: Array  # (BINS,) does no lane?
-    border: Array  # (BINS,) does a lane's cut lie within the bin? Then its rows are told apart one by one
+    fate: Array  # (BINS,) do all lanes, or none, or some? If a lane's cut lies within the bin, its number tells
     lowest: Array  # (lanes,) the lowest code, or number as a word, that the lane keeps, and how many
     width: Array  # (lanes,)
     draws: Array  # (lanes,) uint32
@@ -134,6 +137,19 @@ def table_of_bins(binned: Binned) -> Table:
     )
 
 
+def join_columns(bins: Array, n: int, slots: int) -> list[int]:
+    """Groups of neighbours that have few cells together, none across a multiple of ``slots``: where each ends."""
+    ends, cells, most = [0], BINS, min(BINS, n // ROWS_PER_CELL)
+    for slot, some in enumerate(bins.tolist()):
+        cells *= SIDE if some > BINS else some
+        alike = slot > 0 and (some > BINS) == (bins[slot - 1] > BINS)
+        if cells > most or not alike or slot % slots == 0:
+            ends.append(slot)
+            cells = SIDE if some > BINS else some
+        ends[-1] = slot + 1
+    return ends[1:]
+
+
 def new_lanes(table: Table, target: Target, columns: Array, trees: int, binned: Binned | None = None) -> Lanes:
     """Room for ``trees`` to walk once, side by side. If the table has no codes, ``binned`` is what it comes from."""
     n, m = table.coarse.shape
@@ -150,7 +166,7 @@ def new_lanes(table: Table, target: Target, columns: Array, trees: int, binned: 
     return Lanes(
         weight=aligned((n, lanes), np.uint8),
         rows=np.arange(n, dtype=ROW),
-        place=np.array([n, -1, np.iinfo(np.uint16).max // (heaviest * MOST_COPIES), 1, 0]),
+        place=np.array([n, -1, np.iinfo(np.uint16).max // (heaviest * MOST_COPIES), 1, 0, NOT_LISTED]),
         state=np.full(lanes, GONE, dtype=np.int64),
         depth=np.zeros(lanes, dtype=np.int64),
         held=np.zeros(lanes, dtype=np.int64),
@@ -161,6 +177,7 @@ def new_lanes(table: Table, target: Target, columns: Array, trees: int, binned: 
         keys=np.zeros(lanes, dtype=np.uint64),
         total=np.zeros((2, lanes), dtype=np.int64),
         histogram=histogram,
+        before=aligned(histogram.shape if parted and m == slots else (0, *histogram.shape[1:]), count),
         cells=histogram if count == np.uint16 else aligned(histogram.shape, np.uint16),
         fills=np.empty((3, slots, 2), dtype=np.int64),
         ends=np.array(ends, dtype=np.int64),
@@ -192,8 +209,7 @@ def new_lanes(table: Table, target: Target, columns: Array, trees: int, binned: 
         number=frozen(number),
         values=values.view(np.uint64),
         keep=aligned((BINS, lanes), np.uint8),
-        gone=np.empty(BINS, dtype=np.bool_),
-        border=np.empty(BINS, dtype=np.bool_),
+        fate=np.empty(BINS, dtype=np.uint8),
         lowest=np.empty(lanes, dtype=np.uint64),
         width=np.empty(lanes, dtype=np.uint64),
         draws=np.empty(lanes, dtype=np.uint32),

@@ -6,12 +6,14 @@ from typing import Any
 
 import numpy as np
 
-from lazyforest.engine.bootstrap import count_vector, draw_word
+from lazyforest.engine.bootstrap import PASSED_EARLY, count_early, count_of, draw_word
 from lazyforest.engine.encoding import sortable
+from lazyforest.engine.lane_layout import ALL_KEPT, BY_NUMBER, LOST_ROWS, MASKED, NONE_KEPT, NOT_LISTED
 from lazyforest.engine.layout import POISSON, jit
 from lazyforest.engine.vectors import VECTOR, add_vector, mask_vector, tally_vector
 
 FULL_BYTE = 255  # counters hold so many rows, and their weights
+LOST_SHARE = 3  # one of so many rows, at most, may lose something, for what they lose to be listed
 
 
 @jit
@@ -32,7 +34,7 @@ def draw_rows(
 
     Returns whether some rows weigh nothing, in any lane.
     """
-    lanes, weights, some_gone = keys.size, weight.reshape(-1), False
+    lanes, weights, words, some_gone = keys.size, weight.reshape(-1), weight.view(np.uint64), False
     held[:] = 0
     heavy[:] = 0
     for start in range(0, row_ids.size, FULL_BYTE):
@@ -45,7 +47,13 @@ def draw_rows(
                 for lane in range(lanes):
                     draws[lane] = draw_word(keys[lane], row)
                 for lane in range(0, lanes, VECTOR):
-                    count_vector(weights, i * lanes + lane, draws, lane)
+                    count_early(weights, i * lanes + lane, draws, lane)
+                some = np.uint64(0)
+                for k in range(words.shape[1]):
+                    some |= words[i, k]
+                if some & PASSED_EARLY:
+                    for lane in range(lanes):
+                        weight[i, lane] = count_of(draws[lane])
                 if w != 1:
                     for lane in range(lanes):
                         weight[i, lane] *= w
@@ -63,50 +71,66 @@ def draw_rows(
 
 
 @jit
-def keep_rows(
-    weight: Any,
-    rows: Any,
-    n: Any,
-    codes: Any,
-    bits: Any,
-    coarse: Any,
-    j: Any,
-    keep: Any,
-    gone: Any,
-    border: Any,
-    lowest: Any,
-    width: Any,
-) -> Any:
-    """Rows that a lane does not keep weigh nothing there; those in bins that no lane keeps are forgotten.
+def keep_rows(table: Any, lanes: Any, n: Any, j: Any) -> Any:
+    """Rows that a lane does not keep, by their bins of column j, weigh nothing there; returns how many rows are left.
 
-    A table without codes has the ``bits`` of numbers. Returns how many rows there are.
+    While no more than a third of the rows lose something, what they lose is listed in ``packed`` and ``order``.
     """
-    lanes, weights, masks, kept = weight.shape[1], weight.reshape(-1), keep.reshape(-1), np.int64(0)
-    words = weight.view(np.uint64)
+    weight, rows, fate, codes = lanes.weight, lanes.rows, lanes.fate, table.codes[j]
+    bits = lanes.numbers[lanes.number[j]]  # of a table without codes
+    width, weights, masks, lost = weight.shape[1], weight.reshape(-1), lanes.keep.reshape(-1), lanes.packed
+    words, lost_words, kept, n_lost = weight.view(np.uint64), lost.view(np.uint64), np.int64(0), lanes.place[LOST_ROWS]
     for i in range(n):
         r = rows[i]
-        b = np.int64(coarse[r, j])
-        if gone[b]:
+        b = np.int64(table.coarse[r, j])
+        if fate[b] != ALL_KEPT and n_lost >= 0:
+            if n_lost == lost.shape[0] or n_lost * LOST_SHARE > i + FULL_BYTE:
+                n_lost = np.int64(NOT_LISTED)
+            else:
+                lanes.order[n_lost] = r
+                some = move_row(words[i], lost_words[n_lost])
+                n_lost += fate[b] == NONE_KEPT and some > 0
+        if fate[b] == NONE_KEPT:
             continue
         if kept < i:
-            move_row(words, i, kept)
+            move_row(words[i], words[kept])
             rows[kept] = r
-        if not border[b]:
-            for lane in range(0, lanes, VECTOR):
-                mask_vector(weights, kept * lanes + lane, masks, b * lanes + lane)
-        else:
+        if fate[b] == MASKED:
+            for lane in range(0, width, VECTOR):
+                mask_vector(weights, kept * width + lane, masks, b * width + lane)
+        elif fate[b] == BY_NUMBER:
             code = sortable(bits[r]) if bits.size > 0 else np.uint64(codes[r])
-            for lane in range(lanes):
-                w = weight[kept, lane]
-                weight[kept, lane] = w if code - lowest[lane] < width[lane] else np.uint8(0)
+            keep_by_number(weight[kept], code, lanes.lowest, lanes.width)
+        if fate[b] != ALL_KEPT and n_lost >= 0:
+            n_lost += leave_difference(lost_words[n_lost], words[kept]) > 0
         kept += 1
+    lanes.place[LOST_ROWS] = n_lost
     return kept
 
 
 @jit
-def move_row(words: Any, start: Any, to: Any) -> Any:
+def keep_by_number(weight: Any, code: Any, lowest: Any, width: Any) -> None:
+    """A row with that code, or number as a word, weighs nothing in lanes that do not keep it."""
+    for lane in range(weight.size):
+        w = weight[lane]
+        weight[lane] = w if code - lowest[lane] < width[lane] else np.uint8(0)
+
+
+@jit
+def leave_difference(before: Any, after: Any) -> Any:
+    """Of weights eight at a time, those that have become nothing; returns what any of them has."""
+    some = np.uint64(0)
+    for k in range(before.size):
+        word = before[k] ^ after[k]
+        some |= word
+        before[k] = word
+    return some
+
+
+@jit
+def move_row(here: Any, there: Any) -> Any:
     """Copy a row of weights, eight at a time; returns what any of them has."""
-    here, there, some = words[start], words[to], np.uint64(0)
+    some = np.uint64(0)
     for k in range(here.size):
         word = here[k]
         some |= word
@@ -131,7 +155,7 @@ def compact(weight: Any, rows: Any, n: Any, tally: Any, held: Any) -> Any:
     for start in range(0, n, FULL_BYTE):
         tally[:] = 0
         for i in range(start, min(start + FULL_BYTE, n)):
-            some = move_row(words, i, kept)
+            some = move_row(words[i], words[kept])
             for lane in range(0, lanes, VECTOR):
                 tally_vector(tally, lane, weights, kept * lanes + lane)
             rows[kept] = rows[i]

@@ -19,12 +19,18 @@ from lazyforest.engine.bootstrap import BAG, CHILD, mix, root_key
 from lazyforest.engine.encoding import sortable
 from lazyforest.engine.exploration import Handed, Task, cast
 from lazyforest.engine.lane_bins import CLOSED, add_bins, sort_by_bin, sort_opened
-from lazyforest.engine.lane_histograms import accumulate, fill_groups, fill_lanes, join_codes
+from lazyforest.engine.lane_histograms import accumulate, fill_groups, fill_lanes, join_codes, sums_are_kept
 from lazyforest.engine.lane_layout import (
+    ALL_KEPT,
+    BY_NUMBER,
     DONE,
     EVERY_GROUP,
     EVERYTHING,
     GONE,
+    LOST_ROWS,
+    MASKED,
+    NONE_KEPT,
+    NOT_LISTED,
     PACKED_ROWS,
     ROUGH_PAYS,
     ROUGHLY,
@@ -222,26 +228,7 @@ def choose_in_lanes(table: Any, target: Any, rules: Any, search: Any, bag: Any, 
     lanes.place[SORTED], group, filled, n_rough = -1, np.int64(0), np.int64(0), np.int64(0)
     for start in range(0, m, slots):
         columns = search.columns[start : min(m, start + slots)]
-        group = fill_lanes(
-            lanes.weight,
-            lanes.rows,
-            n,
-            lanes.joined,
-            table.coarse,
-            target.y,
-            columns,
-            table.first_code,
-            lanes.ends,
-            group,
-            start,
-            lanes.place[ROUGHLY] == 1,
-            lanes.place[ROWS_PER_BLOCK],
-            lanes.fills,
-            lanes.cells,
-            lanes.histogram,
-            rough,
-            total,
-        )
+        group = fill_lanes(table, target, lanes, columns, group, start)
         if start == 0:
             begin_search(rules, f, bag, lanes, votes)
         # edges of groups of numbers, sets, cuts of numbers: these last, for a set that ties with a higher column
@@ -350,23 +337,11 @@ def part_lanes(table: Any, rules: Any, X: Any, search: Any, bag: Any, lanes: Any
             lanes.words[lane] += 1
         lanes.depth[lane] += 1
     n = lanes.place[ROWS]
+    lanes.place[LOST_ROWS] = 0 if sums_are_kept(lanes) else NOT_LISTED
     for k in range(search.columns.size):
         j = search.columns[k]
         if find_kept(table, rules, X, search, bag, lanes, j):
-            n = keep_rows(
-                lanes.weight,
-                lanes.rows,
-                n,
-                table.codes[j],
-                lanes.numbers[lanes.number[j]],
-                table.coarse,
-                j,
-                lanes.keep,
-                lanes.gone,
-                lanes.border,
-                lanes.lowest,
-                lanes.width,
-            )
+            n = keep_rows(table, lanes, n, j)
     lanes.place[ROWS] = compact(lanes.weight, lanes.rows, n, lanes.tally, lanes.held)
     for lane in range(state.size):
         if state[lane] == WALKING:
@@ -376,7 +351,7 @@ def part_lanes(table: Any, rules: Any, X: Any, search: Any, bag: Any, lanes: Any
 
 @inlined
 def find_kept(table: Any, rules: Any, X: Any, search: Any, bag: Any, lanes: Any, j: Any) -> Any:
-    """Which bins of column j each lane keeps; returns whether any lane's condition is on it."""
+    """Which bins of column j each lane keeps, and the fate of all; returns whether any lane's condition is on it."""
     found, first_code, member, most = False, table.first_code[j], bag.member, ~np.uint64(0)
     n_bins, has_codes = min(first_code[BINS], BINS), lanes.numbers.size == 0
     for lane in range(lanes.state.size):
@@ -384,7 +359,7 @@ def find_kept(table: Any, rules: Any, X: Any, search: Any, bag: Any, lanes: Any,
             continue
         if not found:
             lanes.keep[:n_bins] = EVERYTHING
-            lanes.border[:] = False
+            lanes.fate[:] = ALL_KEPT
             lanes.lowest[:] = 0
             lanes.width[:] = most
             found = True
@@ -399,7 +374,8 @@ def find_kept(table: Any, rules: Any, X: Any, search: Any, bag: Any, lanes: Any,
         lanes.keep[0, lane] = EVERYTHING if condition.missing_is_valid == side else 0
         for b in range(1, n_bins):
             lanes.keep[b, lane] = EVERYTHING if is_valid_code(condition, first_code[b], member) == side else 0
-            lanes.border[b] |= not condition.is_set and first_code[b] < condition.cut < first_code[b + 1]
+            if not condition.is_set and first_code[b] < condition.cut < first_code[b + 1]:
+                lanes.fate[b] = BY_NUMBER
         if not condition.is_set:
             cut = np.uint64(condition.cut) if has_codes else sortable(lanes.near.view(np.uint64)[lane, 1])
             lanes.lowest[lane] = cut if side else np.uint64(1)
@@ -408,11 +384,14 @@ def find_kept(table: Any, rules: Any, X: Any, search: Any, bag: Any, lanes: Any,
             member[search.members[p]] = False
         lanes.keys[lane] = mix(lanes.keys[lane], CHILD + np.uint64(side))
     for b in range(n_bins if found else 0):
-        some, lane = lanes.border[b], 0
-        while not some and lane < lanes.state.size:
-            some = lanes.keep[b, lane] > 0 and lanes.state[lane] != GONE
+        some, every, lane = False, True, 0
+        while lanes.fate[b] != BY_NUMBER and lane < lanes.state.size and (every or not some):
+            if lanes.state[lane] != GONE:
+                some |= lanes.keep[b, lane] > 0
+                every &= lanes.keep[b, lane] > 0
             lane += 1
-        lanes.gone[b] = not some
+        if lanes.fate[b] != BY_NUMBER:
+            lanes.fate[b] = ALL_KEPT if every else MASKED if some else NONE_KEPT
     return found
 
 
