@@ -7,7 +7,6 @@ from hypothesis import strategies as st
 
 from lazyforest import bootstrap_counts, reference
 from lazyforest.engine import bootstrap, counts, layout
-from lazyforest.engine.encoding import new_ranking
 from lazyforest.engine.partition import midpoint
 from lazyforest.parameters import BOOTSTRAPS, CRITERIA
 from lazyforest.table import rank
@@ -165,8 +164,7 @@ def test_ranks_are_those_of_numpy(numbers, kind):
     many = rng.normal(size=300)
     others = [np.empty(0), rng.integers(-99, 99, 300), many * 10.0 ** rng.integers(-300, 300, 300), many + 1e9]
     x = rng.permutation(np.concatenate([numbers, others[kind]]))
-    codes = np.empty(len(x), dtype=np.uint16)
-    values = rank(x, codes, new_ranking(len(x)))
+    (codes,), (values,) = rank(x[None], np.zeros(1, dtype=np.int64))
     present = ~np.isnan(x)
     expected, indices = np.unique(x[present], return_inverse=True)
     assert values.tolist() == expected.tolist()

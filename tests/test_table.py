@@ -154,8 +154,38 @@ def test_a_column_without_values_is_allowed_and_never_chosen():
 def test_factorise_says_missing():
     import narwhals as nw
 
-    indices, distinct = factorise(nw.from_native(pl.Series(["b", None, "a", "b"]), series_only=True))
-    assert [distinct[i] if i >= 0 else None for i in indices] == ["b", None, "a", "b"]
+    codes, distinct = factorise(nw.from_native(pl.Series(["b", None, "a", "b"]), series_only=True))
+    assert [distinct[code - 1] if code > 0 else None for code in codes] == ["b", None, "a", "b"]
+
+
+@pytest.mark.parametrize("rows", [3, 40])
+def test_numbers_that_stand_for_categories_are_looked_up(rows):
+    """A number never seen is in no set; one that is missing is missing; a column may have had none."""
+    X = np.array([[2.0, np.nan], [-0.5, np.nan], [np.nan, np.nan], [7.0, np.nan]])
+    asked = np.resize(np.array([[7.0, np.nan], [3.0, 1.0], [np.nan, np.nan], [0.0, 0.0], [-0.5, 2.0]]), (rows, 2))
+    _, columns = encode(read(X, [0, 1]))
+    codes = encode_queries(read(asked, remembered=columns), columns)
+    expected = {7.0: 3.0, 3.0: -1.0, 0.0: -1.0, -0.5: 1.0}
+    assert [expected.get(x) for x in asked[:, 0].tolist()] == [None if c != c else c for c in codes[:, 0].tolist()]
+    assert [None if x != x else -1.0 for x in asked[:, 1].tolist()] == [
+        None if c != c else c for c in codes[:, 1].tolist()
+    ]
+
+
+@pytest.mark.parametrize("rows", [3, 40])
+def test_categories_that_are_all_missing_in_queries(rows):
+    for known in (["x", "y"], [True, False], [1, 2]):
+        _, columns = encode(read(pd.DataFrame({"a": pd.Categorical(known)})))
+        for asked in ([None] * rows, [np.nan] * rows, pd.Categorical([None] * rows), pd.to_datetime([None] * rows)):
+            assert np.isnan(encode_queries(read(pd.DataFrame({"a": asked}), remembered=columns), columns)).all()
+
+
+@pytest.mark.parametrize("rows", [3, 40])
+def test_long_categories_are_told_apart(rows):
+    """As float64, both would be the same number."""
+    _, columns = encode(read(pd.DataFrame({"a": pd.Categorical([5, 2**53 + 3, 2**53 + 4])})))
+    asked = pd.DataFrame({"a": np.resize([5.0, 2.0**53, 2.0**53 + 4], rows)})
+    assert encode_queries(read(asked, remembered=columns), columns)[:3, 0].tolist() == [1, -1, 3]
 
 
 def test_objects_that_are_dates_or_decimals():

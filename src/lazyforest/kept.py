@@ -129,7 +129,8 @@ def rank_columns(x: Array, codes: dict[int, Array], n_codes: Array, is_category:
     table, ranking = new_table(n, is_category), new_ranking(max(n, n_codes.max(initial=0)))
     for j, some in codes.items():
         table.codes[j] = some
-        bin_codes(table.codes[j], n_codes[j], ranking.bins, table.first_code[j], table.coarse, j)
+    if codes:
+        bin_codes(table.codes, np.array([*codes]), n_codes, ranking.bins, table.first_code, table.coarse)
     runs = list(runs_of_numbers(is_category, n, jobs))
     if jobs == 1:
         for run in runs:
@@ -222,15 +223,14 @@ def without_gaps(table: Table) -> Table:
 
 def code_categories(raw: Raw) -> tuple[Array, Column]:
     """Codes 1, 2... of the categories that occur, in ascending order of their values; 0 is missing."""
-    assert raw.indices is not None
+    assert raw.codes is not None
     assert raw.distinct is not None
     if raw.ascending:
-        known = {value: code for code, value in enumerate(raw.distinct, start=1)}
-        return raw.indices + 1, Column(raw.name, CATEGORY, raw.family, known)
-    used = np.bincount(raw.indices + 1, minlength=len(raw.distinct) + 1)[1:] > 0
-    ascending = sorted((value, k) for k, value in enumerate(raw.distinct) if used[k])
-    code_of = np.zeros(len(raw.distinct) + 1, dtype=np.int64)  # the last one, index -1, is missing
-    for code, (_, k) in enumerate(ascending, start=1):
+        return raw.codes, Column(raw.name, CATEGORY, raw.family, {v: code for code, v in enumerate(raw.distinct, 1)})
+    used = np.bincount(raw.codes, minlength=len(raw.distinct) + 1) > 0
+    ascending = sorted((value, k) for k, value in enumerate(raw.distinct, 1) if used[k])
+    code_of = np.zeros(len(raw.distinct) + 1, dtype=np.int64)
+    for code, (_, k) in enumerate(ascending, 1):
         code_of[k] = code
-    known = {value: code for code, (value, _) in enumerate(ascending, start=1)}
-    return code_of[raw.indices], Column(raw.name, CATEGORY, raw.family, known)
+    known = {value: code for code, (value, _) in enumerate(ascending, 1)}
+    return code_of[raw.codes], Column(raw.name, CATEGORY, raw.family, known)

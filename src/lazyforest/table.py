@@ -13,7 +13,7 @@ import narwhals as nw
 import numpy as np
 from sklearn.utils.validation import check_array
 
-from lazyforest.engine.encoding import Ranking, new_ranking, rank_numbers
+from lazyforest.engine.encoding import new_ranking, rank_numbers
 from lazyforest.engine.layout import Array, code_type
 
 NUMBER, DATE, DURATION, CATEGORY, EMPTY = "numbers", "dates", "durations", "categories", "no values"
@@ -24,12 +24,12 @@ FEW_ROWS = 16
 
 
 class Raw(NamedTuple):
-    """A column as it came: numbers with NaN, or indices into distinct values with -1, for missing values."""
+    """A column as it came: numbers, NaN where missing; or codes 1, 2... of distinct values, 0 where missing."""
 
     name: Any
     kind: str
     numbers: Array | None = None
-    indices: Array | None = None
+    codes: Array | None = None
     distinct: list[Any] | None = None
     family: str = NUMBER  # what the categories are: TEXT, BOOL or NUMBER
     ascending: bool = False  # are the distinct values in order, and does each occur?
@@ -83,11 +83,15 @@ def read_matrix(array: Array, names: Sequence[Any], wanted: list[bool | None], o
     if np.isinf(array).any():
         for j, name in enumerate(names):
             finite(array[:, j], name)
-    ranking = new_ranking(len(array) if any(wanted) else 0)
-    return [
-        as_categories(array[:, j], name, ranking) if want else Raw(name, NUMBER, array[:, j], own=own)
-        for j, (name, want) in enumerate(zip(names, wanted, strict=True))
-    ]
+    columns = [Raw(name, NUMBER, array[:, j], own=own) for j, name in enumerate(names)]
+    chosen = [j for j, want in enumerate(wanted) if want]
+    if chosen:
+        in_place = array.flags.f_contiguous
+        x, rows = (array.T, chosen) if in_place else (np.ascontiguousarray(array.T[chosen]), range(len(chosen)))
+        codes, distinct = rank(x, np.array(rows))
+        for k, j in enumerate(chosen):
+            columns[j] = Raw(names[j], CATEGORY, None, codes[k], distinct[k].tolist(), NUMBER, ascending=True)
+    return columns
 
 
 def read_frame(frame: Any, names: list[Any], wanted: list[bool | None]) -> list[Raw]:
@@ -155,7 +159,7 @@ def wanted_categories(categorical: Any, names: list[Any], remembered: list[Colum
         return categorical_mask(categorical, names)
     if len(remembered) != len(names):
         return [None] * len(names)  # scikit-learn's check of the width comes next
-    return [column.is_category for column in remembered]
+    return [None if column.is_category else False for column in remembered]  # numbers are looked up as they are
 
 
 def categorical_mask(categorical: Any, names: list[Any]) -> list[bool | None]:
@@ -213,16 +217,16 @@ def read_series(series: Any, name: Any, wanted: bool | None) -> Raw:
     )
 
 
-def read_categories(indices: Array, distinct: list[Any], name: Any, wanted: bool | None) -> Raw:
+def read_categories(codes: Array, distinct: list[Any], name: Any, wanted: bool | None) -> Raw:
     """Categories that a dtype says are such; without values, or numbers after all if the user does not want them."""
     if not distinct:
-        return Raw(name, EMPTY, np.full(len(indices), np.nan))
+        return Raw(name, EMPTY, np.full(len(codes), np.nan))
     if not any(isinstance(value, str | Real) for value in distinct):
         distinct = [str(value) for value in distinct]  # intervals, dates: their names
     family = family_of(distinct, name)
     if wanted is False and family in (NUMBER, BOOL):
-        return read_numbers(np.array([*distinct, np.nan], dtype=np.float64)[indices], name, wanted)
-    return Raw(name, CATEGORY, None, indices, distinct, family)
+        return read_numbers(np.array([np.nan, *distinct], dtype=np.float64)[codes], name, wanted)
+    return Raw(name, CATEGORY, None, codes, distinct, family)
 
 
 def refuse_long_integers(lowest: Any, highest: Any, name: Any) -> None:
@@ -236,17 +240,7 @@ def refuse_long_integers(lowest: Any, highest: Any, name: Any) -> None:
 
 
 def read_numbers(x: Array, name: Any, wanted: bool | None) -> Raw:
-    x = finite(np.ascontiguousarray(x, dtype=np.float64), name)
-    return as_categories(x, name, new_ranking(len(x))) if wanted else Raw(name, NUMBER, x)
-
-
-def as_categories(x: Array, name: Any, ranking: Ranking) -> Raw:
-    if len(x) <= FEW_ROWS:  # a query, mostly
-        return Raw(name, CATEGORY, None, *index_values(x.tolist()), NUMBER)
-    codes = np.empty(len(x), dtype=code_type(len(x)))
-    distinct = rank(np.ascontiguousarray(x), codes, ranking)
-    indices = codes.astype(np.int32) - np.int32(1)  # a missing value, 0, becomes -1
-    return Raw(name, CATEGORY, None, indices, distinct.tolist(), NUMBER, ascending=True)
+    return read_matrix(np.ascontiguousarray(x, dtype=np.float64)[:, None], [name], [wanted])[0]
 
 
 def finite(x: Array, name: Any) -> Array:
@@ -270,7 +264,7 @@ def read_values(values: list[Any], name: Any, wanted: bool | None) -> Raw:
         to_number = {DATE: microseconds_of_date, DURATION: microseconds_of_duration}.get(family, float)
         numbers = np.array([np.nan if v is None else to_number(v) for v in values])
         return read_numbers(numbers, name, wanted) if family in (NUMBER, BOOL) else Raw(name, family, numbers)
-    return Raw(name, CATEGORY, None, *index_values(values), family)
+    return Raw(name, CATEGORY, None, *code_values(values), family)
 
 
 def microseconds_of_date(value: Any) -> float:
@@ -321,54 +315,56 @@ def family_of(values: list[Any], name: Any) -> str:
 
 
 def factorise(series: Any) -> tuple[Array, list[Any]]:
-    """Indices into distinct values, -1 where missing; by Arrow where it is installed (ten times faster)."""
+    """Codes and distinct values; by Arrow where it is installed (ten times faster)."""
     if importlib.util.find_spec("pyarrow") is None:
-        return index_values(series.to_list())
+        return code_values(series.to_list())
     import pyarrow  # type: ignore[import-untyped, unused-ignore]
 
     try:
         encoded = series.to_arrow()
         kind = getattr(encoded.type, "value_type", encoded.type)
         if pyarrow.types.is_null(kind) or pyarrow.types.is_nested(kind):
-            return index_values(series.to_list())
+            return code_values(series.to_list())
         if not isinstance(encoded.type, pyarrow.DictionaryType):
             encoded = encoded.dictionary_encode()
         if isinstance(encoded, pyarrow.ChunkedArray):
             encoded = encoded.unify_dictionaries().combine_chunks()
     except pyarrow.ArrowException:  # categories of mixed types: said later, with the column's name
-        return index_values(series.to_list())
+        return code_values(series.to_list())
     indices = encoded.indices.cast("int64").fill_null(-1).to_numpy(zero_copy_only=False)
     distinct = encoded.dictionary.to_pylist()
     if None in distinct:  # a dictionary may hold a missing value as well
-        return index_values(series.to_list())
-    return indices, distinct
+        return code_values(series.to_list())
+    return indices + 1, distinct
 
 
-def index_values(values: list[Any]) -> tuple[Array, list[Any]]:
-    seen: dict[Hashable, int] = {None: -1}
+def code_values(values: list[Any]) -> tuple[Array, list[Any]]:
+    """Codes 1, 2... in order of appearance, and what they stand for."""
+    seen: dict[Hashable, int] = {None: 0}
     count = 0
     for value in dict.fromkeys(values):
-        if not is_missing(value):
-            seen[value] = count
-            count += 1
-        else:
-            seen[value] = -1
-    indices = np.fromiter(map(seen.__getitem__, values), dtype=np.int64, count=len(values))
-    return indices, [value for value, index in seen.items() if index >= 0]
+        missing = is_missing(value)
+        count += not missing
+        seen[value] = 0 if missing else count
+    codes = np.fromiter(map(seen.__getitem__, values), dtype=np.int64, count=len(values))
+    return codes, [value for value, code in seen.items() if code > 0]
 
 
 # Encoding: of training rows, see kept.py ---------------------------------------------------------------
 
 
-def rank(x: Array, codes: Array, ranking: Ranking) -> Array:
-    """Write the codes of the numbers in x; returns the distinct numbers, ascending."""
-    values = np.empty(len(x))
-    n_values = rank_numbers(x, x.view(np.uint64), codes, values, ranking)
-    return values[:n_values].copy()
+def rank(x: Array, rows: Array) -> tuple[Array, list[Array]]:
+    """Of some rows of x: their codes 1, 2... in ascending order of the numbers, 0 for NaN; their distinct numbers."""
+    n = x.shape[1]
+    codes, values = np.empty((len(rows), n), dtype=code_type(n)), np.empty(len(rows) * n)
+    counts = np.empty(len(rows), dtype=np.int64)
+    rank_numbers(x, x.view(np.uint64), rows, codes, values, counts, new_ranking(n))
+    ends = np.cumsum(counts)
+    return codes, [values[end - count : end].copy() for count, end in zip(counts, ends, strict=True)]
 
 
 def count_rows(raw: Raw) -> int:
-    held = raw.numbers if raw.numbers is not None else raw.indices
+    held = raw.numbers if raw.numbers is not None else raw.codes
     assert held is not None  # a column is one or the other
     return len(held)
 
@@ -379,14 +375,28 @@ def encode_queries(columns: list[Raw], remembered: list[Column]) -> Array:
     out = np.empty((n, len(columns)))
     for j, (raw, column) in enumerate(zip(columns, remembered, strict=True)):
         check_same_kind(raw, column)
-        if raw.numbers is not None:
+        if raw.numbers is not None and raw.kind == NUMBER and column.is_category and column.family == NUMBER:
+            out[:, j] = look_up(raw.numbers, column.codes)
+        elif raw.numbers is not None:
             out[:, j] = raw.numbers
         else:
-            assert raw.indices is not None
+            assert raw.codes is not None
             assert raw.distinct is not None
-            code_of = np.array([*(column.codes.get(value, -1) for value in raw.distinct), np.nan])
-            out[:, j] = code_of[raw.indices]
+            code_of = np.array([np.nan, *(column.codes.get(value, -1) for value in raw.distinct)])
+            out[:, j] = code_of[raw.codes]
     return out
+
+
+def look_up(x: Array, codes: dict[Any, int]) -> Any:
+    """The codes of numbers that stand for categories. These may be longer than a float64: only Python compares them."""
+    if len(x) > FEW_ROWS:
+        values, places = np.unique(x, return_inverse=True)
+        return np.array(look_up_each(values, codes))[places]
+    return look_up_each(x, codes)
+
+
+def look_up_each(x: Array, codes: dict[Any, int]) -> list[float]:
+    return [value if value != value else codes.get(value, -1) for value in x.tolist()]
 
 
 def check_text_is_wanted(columns: list[Raw], categorical: Any) -> None:
@@ -404,7 +414,8 @@ def check_same_kind(raw: Raw, column: Column) -> None:
     """A column must hold what it held in ``fit``; one without any value may stand for all."""
     now = raw.family if raw.kind == CATEGORY else raw.kind
     before = column.family if column.kind == CATEGORY else column.kind
-    if (now, raw.kind == CATEGORY) == (before, column.kind == CATEGORY) or EMPTY in (raw.kind, column.kind):
+    categories = raw.kind == CATEGORY or (column.is_category and raw.kind == NUMBER)
+    if (now, categories) == (before, column.is_category) or EMPTY in (raw.kind, column.kind):
         return
     if raw.numbers is None or not np.isnan(raw.numbers).all():
         raise ValueError(

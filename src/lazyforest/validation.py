@@ -12,8 +12,7 @@ from sklearn.utils.class_weight import compute_sample_weight
 from sklearn.utils.multiclass import type_of_target
 from sklearn.utils.validation import column_or_1d
 
-from lazyforest.engine.encoding import new_ranking
-from lazyforest.engine.layout import Array, code_type
+from lazyforest.engine.layout import Array
 from lazyforest.table import is_missing, rank
 
 
@@ -156,9 +155,8 @@ def rank_targets(y: Array) -> tuple[Array, Array]:
     if numbers is None or not exact:
         classes = np.unique(y)
         return classes, np.searchsorted(classes, y)
-    codes = np.empty(len(y), dtype=code_type(len(y)))
-    classes = rank(numbers, codes, new_ranking(len(y))).astype(y.dtype)
-    return classes, codes - codes.dtype.type(1)
+    codes, distinct = rank(np.ascontiguousarray(numbers)[None], np.zeros(1, dtype=np.int64))
+    return distinct[0].astype(y.dtype), codes[0] - codes.dtype.type(1)
 
 
 def check_classes(distinct: Array, y: Array) -> None:

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from lazyforest.engine.layout import BINS, CODES, Array
+from lazyforest.engine.layout import BINS, CODES, FEW_CODES, Array
 from lazyforest.kept import code_categories
 from lazyforest.table import CATEGORY, EMPTY, Column, Raw, describe, read
 
@@ -70,8 +70,8 @@ class Coding(NamedTuple):
         return np.array([column.is_category for column in self.columns])
 
     @property
-    def dtype(self) -> Any:
-        return CODES[int(self.n_codes.max()) > np.iinfo(CODES[0]).max]
+    def dtype(self) -> np.dtype[Any]:
+        return CODES[int(self.n_codes.max()) > FEW_CODES]
 
 
 def thin(values: Array, counts: Array, exact: bool, most: int) -> Sketch:
@@ -127,10 +127,10 @@ def code_columns(columns: list[Raw], coding: Coding, n: int) -> Array:
             found = np.searchsorted(coding.edges[j], raw.numbers, side="right") + 1
             codes[:, j] = np.where(np.isnan(raw.numbers), 0, found)
         else:
-            assert raw.indices is not None
+            assert raw.codes is not None
             assert raw.distinct is not None
-            code_of = np.array([*(column.codes.get(value, 0) for value in raw.distinct), 0], dtype=np.int64)
-            codes[:, j] = code_of[raw.indices]
+            code_of = np.array([0, *(column.codes.get(value, 0) for value in raw.distinct)], dtype=np.int64)
+            codes[:, j] = code_of[raw.codes]
     return codes
 
 

@@ -187,7 +187,7 @@ class DaskLazyForest(BaseEstimator):  # type: ignore[misc]
         """The votes of all trees for some encoded rows."""
         votes = np.zeros((len(queries), self._forest.n_classes or 2), dtype=np.int64)
         client, everything = self.client_, np.arange(queries.shape[1])
-        codes = self._rows * len(self._coding.columns) * self._coding.dtype().itemsize
+        codes = self._rows * len(self._coding.columns) * self._coding.dtype.itemsize
         room = max(ROOM * int(self.max_bytes) * len(client.nthreads()), codes // 2)
         whole = [(np.arange(len(queries)), everything)]
         for some, columns in by_missing_columns(queries) if self.missing == "reduced" else whole:

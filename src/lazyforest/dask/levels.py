@@ -212,7 +212,7 @@ class Exploration:
         self.executor.stand(work)
         self.trees.note_standing()
         self.held = rows
-        code = self.forest.coding.dtype().itemsize
+        code = self.forest.coding.dtype.itemsize
         row_bytes = sum(8 * (j in self.inexact) + code for j in range(len(self.forest.coding.columns))) + 24
         if not self.compact and rows * row_bytes <= self.executor.room:
             self.compact = True

@@ -8,7 +8,7 @@ import numpy as np
 from llvmlite import ir
 
 from lazyforest.engine.layout import MULTINOMIAL, POISSON, entry, jit, public
-from lazyforest.engine.vectors import VECTOR, at_once
+from lazyforest.engine.vectors import at_once
 
 GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 FIRST, SECOND = np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB)
@@ -68,18 +68,18 @@ def count_of(draw: Any) -> Any:
 
 def pass_early(builder: Any, counts: Any, draws: Any) -> Any:
     """How many early steps each draw has passed. Signed words compare faster: all are moved by half their range."""
-    half = 1 << 31
-    moved, passed = builder.xor(draws, ir.Constant(draws.type, [half] * VECTOR)), ir.Constant(draws.type, None)
+    half, width = 1 << 31, draws.type.count
+    moved, passed = builder.xor(draws, ir.Constant(draws.type, [half] * width)), ir.Constant(draws.type, None)
     for step in STEPS[:EARLY]:
-        over = builder.icmp_signed(">=", moved, ir.Constant(draws.type, [step - half] * VECTOR))
+        over = builder.icmp_signed(">=", moved, ir.Constant(draws.type, [step - half] * width))
         passed = builder.sub(passed, builder.sext(over, draws.type))
     return builder.trunc(passed, counts.type)
 
 
 @at_once(pass_early)
-def count_early(counts: Any, at: Any, draws: Any, start: Any) -> None:
-    """counts[at : at + VECTOR] become ``count_of`` draws[start : start + VECTOR], or EARLY where that is more."""
-    for k in range(VECTOR):
+def count_early(counts: Any, at: Any, draws: Any, start: Any, count: Any) -> None:
+    """counts[at : at + count] become ``count_of`` draws[start : start + count], or EARLY where that is more."""
+    for k in range(count):
         counts[at + k] = min(count_of(draws[start + k]), EARLY)
 
 

@@ -67,15 +67,21 @@ def encode_numbers(
 
 
 @entry
-def rank_numbers(x: Any, bits: Any, codes: Any, values: Any, ranking: Any) -> Any:
-    """``rank`` for callers outside the engine."""
-    return rank(x, bits, codes, values, ranking)
+def rank_numbers(x: Any, bits: Any, columns: Any, codes: Any, values: Any, counts: Any, ranking: Any) -> None:
+    """Some rows of ``x``: the codes of each, how many distinct numbers it has, and all of these one after the other."""
+    at = 0
+    for k in range(columns.size):
+        j = columns[k]
+        counts[k] = rank(x[j], bits[j], codes[k], values[at:], ranking)
+        at += counts[k]
 
 
 @entry
-def bin_codes(codes: Any, n_values: Any, bins: Any, first_code: Any, coarse: Any, j: Any) -> None:
-    """``bin_column`` for callers outside the engine."""
-    bin_column(codes, n_values, bins, first_code, coarse, j)
+def bin_codes(codes: Any, columns: Any, n_values: Any, bins: Any, first_code: Any, coarse: Any) -> None:
+    """``bin_column`` for some columns that have codes."""
+    for k in range(columns.size):
+        j = columns[k]
+        bin_column(codes[j], n_values[j], bins, first_code[j], coarse, j)
 
 
 @entry

@@ -16,7 +16,7 @@ from lazyforest.engine.lane_layout import PACKED_ROWS, PARTS
 from lazyforest.engine.layout import BINS, inlined, jit
 from lazyforest.engine.sorting import sort_words
 from lazyforest.engine.two import SLACK, score_two
-from lazyforest.engine.vectors import VECTOR, add_vector
+from lazyforest.engine.vectors import add_vectors
 
 LOW = np.uint64(0xFFFFFFFF)
 NEW = 2  # beside the class of a row: the first of its code
@@ -149,8 +149,7 @@ def part_bin(order: Any, kind: Any, lo: Any, hi: Any, weight: Any, sums: Any, en
         k, end = ends[part], lo + (part + 1) * (hi - lo) // PARTS
         while k < hi and (k < end or kind[k] < NEW):
             here, there = at + np.int64(kind[k]) % NEW * n, np.int64(order[k]) * n
-            for lane in range(0, n, VECTOR):
-                add_vector(held, here + lane, weights, there + lane)
+            add_vectors(held, here, weights, there, n)
             k += 1
         ends[part + 1] = k
 

@@ -13,9 +13,8 @@ import numpy as np
 
 from lazyforest.engine.lane_layout import LOST_ROWS, ROUGHLY, ROWS, ROWS_PER_BLOCK, SIDE
 from lazyforest.engine.layout import BINS, EDGES, inlined, jit
-from lazyforest.engine.vectors import VECTOR, add_vector
+from lazyforest.engine.vectors import add_vectors
 
-JOINED, ALONE, WANTED = range(3)  # columns that are filled together, or one by one, or once more
 SIDE_OF_BIN = np.searchsorted(EDGES, np.arange(BINS)).astype(np.uint8)
 
 
@@ -26,11 +25,12 @@ def are_rough(columns: Any, first_code: Any, first: Any, last: Any) -> Any:
 
 
 @jit
-def join_codes(coarse: Any, columns: Any, first_code: Any, ends: Any, joined: Any) -> None:
+def join_codes(rows: Any, n: Any, coarse: Any, columns: Any, first_code: Any, ends: Any, joined: Any) -> None:
     """The cell of each row in each group of columns; those of one column are its bins."""
-    for r in range(coarse.shape[0]):
-        first = np.int64(0)
-        for group in range(ends.size):
+    for i in range(n):
+        r = rows[i]
+        first, group = np.int64(0), np.int64(0)
+        while first < columns.size:
             last = ends[group]
             cell = np.int64(coarse[r, columns[first]])
             if are_rough(columns, first_code, first, last):
@@ -40,60 +40,51 @@ def join_codes(coarse: Any, columns: Any, first_code: Any, ends: Any, joined: An
                 for slot in range(first + 1, last):
                     cell = cell * first_code[columns[slot], BINS] + np.int64(coarse[r, columns[slot]])
             joined[r, group] = cell
-            first = last
+            first, group = last, group + 1
 
 
 @inlined
 def fill_lanes(table: Any, target: Any, lanes: Any, columns: Any, first_group: Any, start: Any) -> Any:
     """Add the rows to a bin of ``columns``, those from slot ``start`` on, in all lanes; returns the next group.
 
-    Of ``rough`` columns, if any may be, only groups of bins are told apart, each in the place of its last bin.
+    Of ``rough`` columns only groups of bins are told apart, each in the place of its last bin.
     """
-    histogram, fills, rough, ends, first_code = lanes.histogram, lanes.fills, lanes.rough, lanes.ends, table.first_code
-    n, n_lost, m, roughly = lanes.place[ROWS], lanes.place[LOST_ROWS], columns.size, lanes.place[ROUGHLY] == 1
+    histogram, places, rough, first_code = lanes.histogram, lanes.places, lanes.rough, table.first_code
+    n, n_lost, m, ends = lanes.place[ROWS], lanes.place[LOST_ROWS], columns.size, lanes.ends[lanes.place[ROUGHLY]]
     step, width, sums = histogram.shape[1], 2 * histogram.shape[3], histogram.reshape(-1)
-    group, first, n_joined, n_alone = first_group, np.int64(0), 0, 0
-    while first < m:
-        end = ends[group] - start
-        two = are_rough(columns, first_code, first, end)
-        for slot in range(first, end):
-            rough[slot] = two and roughly
-            if end - first == 1 or (two and not roughly):
-                fills[ALONE, n_alone, 0], fills[ALONE, n_alone, 1] = columns[slot], slot
-                n_alone += 1
-            elif slot == first:
-                fills[JOINED, n_joined, 0], fills[JOINED, n_joined, 1] = group, slot
-                n_joined += 1
-        first = end
-        group += 1
-    fills[JOINED, n_joined:] = -1
+    size, first, count = step * width, np.int64(0), np.int64(0)
     for slot in range(m):
-        histogram[slot, : bins_of(columns, first_code, rough, slot)] = 0
-    for k in range(n_joined):
-        first = fills[JOINED, k, 1]
-        histogram[first, : count_cells(columns, first_code, first, ends[fills[JOINED, k, 0]] - start)] = 0
+        histogram[slot, : min(first_code[columns[slot], BINS], BINS)] = 0
+    while first < m:
+        end = ends[first_group + count] - start
+        for slot in range(first, end):
+            rough[slot] = are_rough(columns, first_code, first, end)
+            if rough[slot]:
+                histogram[slot, BINS] = 0  # ``part_two`` needs it
+        histogram[first, : count_cells(columns, first_code, first, end)] = 0
+        places[count] = first * size
+        first, count = end, count + 1
     lost = 0 <= n_lost < n  # fewer rows to take away than there are to add
     weight, rows = (lanes.packed, lanes.order) if lost else (lanes.weight, lanes.rows)
-    block, cells, y = lanes.place[ROWS_PER_BLOCK], lanes.cells, target.y
-    n_filled = n_lost if lost else n
+    block, n_filled = lanes.place[ROWS_PER_BLOCK], n_lost if lost else n
     fill_blocks(
-        weight, rows, n_filled, lanes.joined, table.coarse, y, fills, n_joined, n_alone, block, cells, histogram
+        weight, rows, n_filled, lanes.joined, first_group, count, target.y, places, block, lanes.cells, histogram
     )
     if sums_are_kept(lanes):
-        for k in range(n_joined + n_alone):
-            at = (fills[JOINED, k, 1] if k < n_joined else fills[ALONE, k - n_joined, 1]) * step * width
-            keep_sums(sums[at : at + step * width], lanes.before.reshape(-1)[at : at + step * width], lost)
+        for k in range(count):
+            at = np.int64(places[k])
+            keep_sums(sums[at : at + size], lanes.before.reshape(-1)[at : at + size], lost)
     if start == 0:
-        alone = n_alone > 0 and fills[ALONE, 0, 1] == 0
-        last = 1 if alone else ends[fills[JOINED, 0, 0]]
-        sum_lanes(histogram[0, : count_cells(columns, first_code, 0, last)], lanes.total)
-    for k in range(n_joined):
-        first, end = fills[JOINED, k, 1], ends[fills[JOINED, k, 0]] - start
+        sum_lanes(histogram[0, : count_cells(columns, first_code, 0, ends[0])], lanes.total)
+    first = np.int64(0)
+    for k in range(count):
+        end = ends[first_group + k] - start
         if rough[first]:
             part_two(first, step, width, sums)
-        else:
+        elif end - first > 1:
             part_cells(columns, first_code, first, end, step, width, sums)
-    return group
+        first = end
+    return first_group + count
 
 
 @inlined
@@ -116,11 +107,10 @@ def fill_blocks(
     rows: Any,
     n: Any,
     joined: Any,
-    coarse: Any,
+    first: Any,
+    count: Any,
     y: Any,
-    fills: Any,
-    n_joined: Any,
-    n_alone: Any,
+    places: Any,
     block: Any,
     cells: Any,
     histogram: Any,
@@ -131,56 +121,33 @@ def fill_blocks(
     if apart:
         some[:] = 0
     for lo in range(0, n, block):
-        hi = min(lo + block, n)
-        fill_cells(weight, rows, lo, hi, joined, coarse, y, fills, n_joined, n_alone, histogram.shape[1], some)
-        for k in range(n_joined + n_alone if apart else 0):
-            at = (fills[JOINED, k, 1] if k < n_joined else fills[ALONE, k - n_joined, 1]) * size
-            flush(some, at, at + size, sums)
+        fill_cells(weight, rows, lo, min(lo + block, n), joined, first, count, y, places, some)
+        for k in range(count if apart else 0):
+            flush(some, np.int64(places[k]), np.int64(places[k]) + size, sums)
 
 
 @jit
 def fill_cells(
-    weight: Any,
-    rows: Any,
-    lo: Any,
-    hi: Any,
-    joined: Any,
-    coarse: Any,
-    y: Any,
-    fills: Any,
-    n_joined: Any,
-    n_alone: Any,
-    step: Any,
-    cells: Any,
+    weight: Any, rows: Any, lo: Any, hi: Any, joined: Any, first: Any, count: Any, y: Any, places: Any, cells: Any
 ) -> None:
-    lanes, weights = weight.shape[1], weight.reshape(-1)
-    for i in range(lo, hi):
+    """Add rows lo to hi to their cells in the groups ``first``..., whose cells begin at ``places``.
+
+    Unsigned numbers and one array after the other: what is added up here is little beside finding its address.
+    """
+    lanes, weights, begin = np.uint64(weight.shape[1]), weight.reshape(-1), np.uint64(first)
+    for i in range(np.uint64(lo), np.uint64(hi)):
         r = rows[i]
-        c = np.int64(y[r])
-        for k in range(n_joined):
-            b = np.int64(joined[r, fills[JOINED, k, 0]])
-            at = ((fills[JOINED, k, 1] * step + b) * 2 + c) * lanes
-            for lane in range(0, lanes, VECTOR):
-                add_vector(cells, at + lane, weights, i * lanes + lane)
-        for k in range(n_alone):
-            b = np.int64(coarse[r, fills[ALONE, k, 0]])
-            at = ((fills[ALONE, k, 1] * step + b) * 2 + c) * lanes
-            for lane in range(0, lanes, VECTOR):
-                add_vector(cells, at + lane, weights, i * lanes + lane)
+        c = np.uint64(y[r])
+        for k in range(np.uint64(count)):
+            at = places[k] + (np.uint64(joined[r, begin + k]) * np.uint64(2) + c) * lanes
+            add_vectors(cells, at, weights, i * lanes, lanes)
 
 
 @jit
 def flush(cells: Any, lo: Any, hi: Any, sums: Any) -> None:
     """Add cells to sums, in which they have the same places."""
-    for at in range(lo, hi, VECTOR):
-        add_vector(sums, at, cells, at)
+    add_vectors(sums, lo, cells, lo, hi - lo)
     cells[lo:hi] = 0
-
-
-@jit
-def bins_of(columns: Any, first_code: Any, rough: Any, slot: Any) -> Any:
-    """That a column has, or one more if it is rough: ``part_two`` needs it."""
-    return min(first_code[columns[slot], BINS], BINS) + rough[slot]
 
 
 @jit
@@ -231,8 +198,7 @@ def part_cells(columns: Any, first_code: Any, first: Any, last: Any, step: Any, 
 
 @jit
 def add_row(sums: Any, at: Any, start: Any, width: Any) -> None:
-    for k in range(0, width, VECTOR):
-        add_vector(sums, at + k, sums, start + k)
+    add_vectors(sums, at, sums, start, width)
 
 
 @jit
@@ -271,7 +237,10 @@ def fill_groups(
     coarse: Any,
     y: Any,
     columns: Any,
-    fills: Any,
+    ends: Any,
+    group: Any,
+    start: Any,
+    pairs: Any,
     rough: Any,
     wanted: Any,
     inside: Any,
@@ -295,18 +264,18 @@ def fill_groups(
             if inside[slot, b]:
                 bins += 1
                 histogram[slot, b] = 0
-    k = 0
-    while bins > 0 and k < columns.size and fills[JOINED, k, 1] >= 0:  # the twos of which something is wanted
-        slot = fills[JOINED, k, 1]
+    slot = 0
+    while bins > 0 and slot < columns.size:  # the twos of which something is wanted
         if rough[slot] and wanted[slot] | wanted[slot + 1] > 0:
-            fills[WANTED, count, 0], fills[WANTED, count, 1] = fills[JOINED, k, 0], slot
+            pairs[count, 0], pairs[count, 1] = group, slot
             for cell in range(SIDE * SIDE):
                 one, two = cell // SIDE - 1, cell % SIDE - 1
                 sides[count, cell] = ((wanted[slot] >> one) & 1 if one >= 0 else 0) + (
                     (wanted[slot + 1] >> two) & 1 if two >= 0 else 0
                 ) * 2
             count += 1
-        k += 1
+        slot = ends[group] - start
+        group += 1
     for lo in range(0, n if count > 0 else 0, block):
         fill_wanted(
             weight,
@@ -317,7 +286,7 @@ def fill_groups(
             coarse,
             y,
             columns,
-            fills,
+            pairs,
             count,
             inside,
             sides,
@@ -346,7 +315,7 @@ def fill_wanted(
     coarse: Any,
     y: Any,
     columns: Any,
-    fills: Any,
+    pairs: Any,
     count: Any,
     inside: Any,
     sides: Any,
@@ -358,13 +327,12 @@ def fill_wanted(
         r = rows[i]
         c = np.int64(y[r])
         for k in range(count):
-            which = sides[k, joined[r, fills[WANTED, k, 0]]]
-            slot = fills[WANTED, k, 1]
+            which = sides[k, joined[r, pairs[k, 0]]]
+            slot = pairs[k, 1]
             while which > 0:
                 here = np.int64(coarse[r, columns[slot]])
                 if which & 1 and inside[slot, here]:
                     at = ((slot * step + here) * 2 + c) * lanes
-                    for lane in range(0, lanes, VECTOR):
-                        add_vector(cells, at + lane, weights, i * lanes + lane)
+                    add_vectors(cells, at, weights, i * lanes, lanes)
                 which >>= 1
                 slot += 1

@@ -26,7 +26,7 @@ from lazyforest.engine.layout import (
 )
 from lazyforest.engine.vectors import VECTOR, aligned
 
-LANES = 128  # at most, and a multiple of VECTOR
+LANES = 128  # at most, and a multiple of VECTOR: two words have a bit for each
 LEAST_ROWS = 1024  # of a table that is worth it
 ROWS_TO_PART = BINS * 128  # of a large table: opened bins are worth cutting into parts, sums worth keeping
 PARTS = 16  # of an opened bin's rows
@@ -35,13 +35,11 @@ ROWS_PER_CELL = 64  # columns are joined where so many rows make up for parting 
 SIDE = GROUPS + 1  # cells of a rough column: missing values, groups of bins
 ROOM = 1 << 24  # bytes of weights that are always had
 SMALL = BLOCK  # a node of so many rows is handed over
-WORTH = 8  # lanes are left when their nodes together hold fewer than so many times the rows that they share
+WORTH = 14  # lanes are left when fewer than one of so many holds a row that they share, on average
 HEAVIEST = np.iinfo(np.uint8).max // MOST_COPIES
 ROUGH_PAYS = 3  # columns are joined roughly until more than one of so many bins is wanted after all
 WALKING, DONE, GONE = 0, 1, 2
 EVERY_GROUP = (1 << GROUPS) - 1
-EVERYTHING = np.uint8(0xFF)  # in ``keep``: a mask
-ALL_KEPT, NONE_KEPT, MASKED, BY_NUMBER = range(4)  # what becomes of the rows of a bin
 ROWS, SORTED, ROWS_PER_BLOCK, ROUGHLY, PACKED_ROWS, LOST_ROWS = range(6)
 NOT_LISTED = -1  # instead of LOST_ROWS
 
@@ -64,8 +62,9 @@ class Lanes(NamedTuple):
     histogram: Array  # (columns, BINS + 1, 2, lanes): of numbers, sums over the bins 1 to b
     before: Array  # of large tables, likewise: as it was filled for the nodes above
     cells: Array  # the same for a block of rows, in two bytes; or the histogram itself
-    fills: Array  # (3, columns, 2) what is filled from where
-    ends: Array  # (groups,) of columns that are filled together
+    places: Array  # (columns,) uint64: where in the histogram the cells of a group begin
+    pairs: Array  # (columns, 2) groups of two rough columns of which some bins are wanted, and the slot of the first
+    ends: Array  # (2, groups) of columns that are filled together: those of many bins alone; in twos, then unused
     joined: Array  # (rows of the table, groups) the cell of each
     rough: Array  # (columns,) bool: of which only sums at the edges of groups are known at first
     wanted: Array  # (columns,) the groups of rough columns that some lane needs, a bit each
@@ -93,8 +92,12 @@ class Lanes(NamedTuple):
     numbers: Array  # (columns of numbers, rows) their bits, where the table has no codes
     number: Array  # (columns,) which of them it is
     values: Array  # bits of the table's, written as bins are opened
-    keep: Array  # (BINS, lanes) a mask: does the lane keep rows in this bin?
-    fate: Array  # (BINS,) do all lanes, or none, or some? If a lane's cut lies within the bin, its number tells
+    here: Array  # (2,) uint64: the lanes that are not gone, a bit each
+    before_here: Array  # (2,) uint64: as it was when rows were last kept
+    parted: Array  # (some columns,) uint64: those of the lanes' conditions
+    keep: Array  # (some columns, BINS, 2) uint64: the lanes that keep rows in this bin of the column, a bit each
+    border: Array  # (some columns, BINS) bool: does a lane's cut lie within the bin? Then codes tell
+    column: Array  # (lanes,) uint64: that of the lane's condition
     lowest: Array  # (lanes,) the lowest code, or number as a word, that the lane keeps, and how many
     width: Array  # (lanes,)
     draws: Array  # (lanes,) uint32
@@ -137,12 +140,15 @@ def table_of_bins(binned: Binned) -> Table:
     )
 
 
-def join_columns(bins: Array, n: int, slots: int) -> list[int]:
-    """Groups of neighbours that have few cells together, none across a multiple of ``slots``: where each ends."""
+def join_columns(bins: Array, n: int, slots: int, roughly: bool) -> list[int]:
+    """Groups of neighbours that have few cells together, none across a multiple of ``slots``: where each ends.
+
+    Columns of many bins are joined only ``roughly``.
+    """
     ends, cells, most = [0], BINS, min(BINS, n // ROWS_PER_CELL)
     for slot, some in enumerate(bins.tolist()):
         cells *= SIDE if some > BINS else some
-        alike = slot > 0 and (some > BINS) == (bins[slot - 1] > BINS)
+        alike = slot > 0 and (some > BINS) == (bins[slot - 1] > BINS) and (roughly or some <= BINS)
         if cells > most or not alike or slot % slots == 0:
             ends.append(slot)
             cells = SIDE if some > BINS else some
@@ -154,8 +160,11 @@ def new_lanes(table: Table, target: Target, columns: Array, trees: int, binned: 
     """Room for ``trees`` to walk once, side by side. If the table has no codes, ``binned`` is what it comes from."""
     n, m = table.coarse.shape
     lanes = -(-trees // VECTOR) * VECTOR
+    assert lanes <= LANES
     slots = min(m, HISTOGRAM_COLUMNS)
-    ends = join_columns(table.first_code[columns, BINS], n, slots)
+    bins = table.first_code[columns, BINS]
+    exactly, roughly = (join_columns(bins, n, slots, rough) for rough in (False, True))
+    ends = np.array([exactly, roughly + exactly[len(roughly) :]], dtype=np.int64)
     count = np.dtype(np.uint16 if table.codes.dtype == np.uint16 else np.uint32)
     histogram = aligned((slots, BINS + 1, 2, lanes), count)  # one more: else columns meet in the cache
     heaviest = max(int(target.weight.max(initial=1)), 1)
@@ -179,9 +188,10 @@ def new_lanes(table: Table, target: Target, columns: Array, trees: int, binned: 
         histogram=histogram,
         before=aligned(histogram.shape if parted and m == slots else (0, *histogram.shape[1:]), count),
         cells=histogram if count == np.uint16 else aligned(histogram.shape, np.uint16),
-        fills=np.empty((3, slots, 2), dtype=np.int64),
-        ends=np.array(ends, dtype=np.int64),
-        joined=np.empty((n, len(ends)), dtype=np.uint8),
+        places=np.empty(slots, dtype=np.uint64),
+        pairs=np.empty((slots, 2), dtype=np.int64),
+        ends=ends,
+        joined=np.empty((n, len(exactly)), dtype=np.uint8),
         rough=np.empty(slots, dtype=np.bool_),
         wanted=np.empty(slots, dtype=np.int64),
         inside=np.empty((slots, BINS), dtype=np.bool_),
@@ -208,8 +218,12 @@ def new_lanes(table: Table, target: Target, columns: Array, trees: int, binned: 
         numbers=frozen(numbers.view(np.uint64)),
         number=frozen(number),
         values=values.view(np.uint64),
-        keep=aligned((BINS, lanes), np.uint8),
-        fate=np.empty(BINS, dtype=np.uint8),
+        here=np.zeros(2, dtype=np.uint64),
+        before_here=np.full(2, ~np.uint64(0)),
+        parted=np.empty(min(m, lanes), dtype=np.uint64),
+        keep=np.empty((min(m, lanes), BINS, 2), dtype=np.uint64),
+        border=np.empty((min(m, lanes), BINS), dtype=np.bool_),
+        column=np.full(lanes, m, dtype=np.uint64),
         lowest=np.empty(lanes, dtype=np.uint64),
         width=np.empty(lanes, dtype=np.uint64),
         draws=np.empty(lanes, dtype=np.uint32),

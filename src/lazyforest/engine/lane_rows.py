@@ -8,9 +8,9 @@ import numpy as np
 
 from lazyforest.engine.bootstrap import PASSED_EARLY, count_early, count_of, draw_word
 from lazyforest.engine.encoding import sortable
-from lazyforest.engine.lane_layout import ALL_KEPT, BY_NUMBER, LOST_ROWS, MASKED, NONE_KEPT, NOT_LISTED
+from lazyforest.engine.lane_layout import LOST_ROWS, NOT_LISTED
 from lazyforest.engine.layout import POISSON, jit
-from lazyforest.engine.vectors import VECTOR, add_vector, mask_vector, tally_vector
+from lazyforest.engine.vectors import add_vectors, keep_vectors, tally_vectors
 
 FULL_BYTE = 255  # counters hold so many rows, and their weights
 LOST_SHARE = 3  # one of so many rows, at most, may lose something, for what they lose to be listed
@@ -46,8 +46,7 @@ def draw_rows(
             if bootstrap == POISSON:
                 for lane in range(lanes):
                     draws[lane] = draw_word(keys[lane], row)
-                for lane in range(0, lanes, VECTOR):
-                    count_early(weights, i * lanes + lane, draws, lane)
+                count_early(weights, i * lanes, draws, 0, lanes)
                 some = np.uint64(0)
                 for k in range(words.shape[1]):
                     some |= words[i, k]
@@ -61,9 +60,8 @@ def draw_rows(
                 weight[i] = w
             for lane in range(used, lanes):
                 weight[i, lane] = 0
-            for lane in range(0, lanes, VECTOR):
-                tally_vector(tally, lane, weights, i * lanes + lane)
-                add_vector(sums, lane, weights, i * lanes + lane)
+            tally_vectors(tally, 0, weights, i * lanes, lanes)
+            add_vectors(sums, 0, weights, i * lanes, lanes)
         for lane in range(lanes):
             held[lane] += tally[lane]
             heavy[lane] += sums[lane]
@@ -71,49 +69,72 @@ def draw_rows(
 
 
 @jit
-def keep_rows(table: Any, lanes: Any, n: Any, j: Any) -> Any:
-    """Rows that a lane does not keep, by their bins of column j, weigh nothing there; returns how many rows are left.
+def keep_rows(table: Any, lanes: Any, n: Any, count: Any) -> Any:
+    """Rows that a lane does not keep, by the first ``count`` columns in ``lanes.parted``, weigh nothing there; those
+    that no lane has are forgotten, the others of each lane counted. Returns how many rows are left.
 
     While no more than a third of the rows lose something, what they lose is listed in ``packed`` and ``order``.
     """
-    weight, rows, fate, codes = lanes.weight, lanes.rows, lanes.fate, table.codes[j]
-    bits = lanes.numbers[lanes.number[j]]  # of a table without codes
-    width, weights, masks, lost = weight.shape[1], weight.reshape(-1), lanes.keep.reshape(-1), lanes.packed
-    words, lost_words, kept, n_lost = weight.view(np.uint64), lost.view(np.uint64), np.int64(0), lanes.place[LOST_ROWS]
-    for i in range(n):
-        r = rows[i]
-        b = np.int64(table.coarse[r, j])
-        if fate[b] != ALL_KEPT and n_lost >= 0:
-            if n_lost == lost.shape[0] or n_lost * LOST_SHARE > i + FULL_BYTE:
-                n_lost = np.int64(NOT_LISTED)
-            else:
+    weight, rows, parted, keep, border = lanes.weight, lanes.rows, lanes.parted, lanes.keep, lanes.border
+    width, weights, words, lost = weight.shape[1], weight.reshape(-1), weight.view(np.uint64), lanes.packed
+    lost_words, tally, held, kept = lost.view(np.uint64), lanes.tally, lanes.held, np.int64(0)
+    n_lost, here, before = lanes.place[LOST_ROWS], lanes.here, lanes.before_here
+    held[:] = 0
+    for start in range(0, n, FULL_BYTE):
+        tally[:] = 0
+        for i in range(start, min(start + FULL_BYTE, n)):
+            r = rows[i]
+            low, high, close, k = here[0], here[1], False, 0
+            while k < count and low | high != 0:
+                b = table.coarse[r, parted[k]]
+                low &= keep[k, b, 0]
+                high &= keep[k, b, 1]
+                close |= border[k, b]
+                k += 1
+            listed = n_lost >= 0 and (close or low != here[0] or high != here[1])
+            if listed and (n_lost == lost.shape[0] or n_lost * LOST_SHARE > i + FULL_BYTE):
+                n_lost, listed = np.int64(NOT_LISTED), False
+            if listed:
                 lanes.order[n_lost] = r
-                some = move_row(words[i], lost_words[n_lost])
-                n_lost += fate[b] == NONE_KEPT and some > 0
-        if fate[b] == NONE_KEPT:
-            continue
-        if kept < i:
-            move_row(words[i], words[kept])
+                n_lost += move_row(words[i], lost_words[n_lost]) > 0 and low | high == 0
+            if low | high == 0:
+                continue
             rows[kept] = r
-        if fate[b] == MASKED:
-            for lane in range(0, width, VECTOR):
-                mask_vector(weights, kept * width + lane, masks, b * width + lane)
-        elif fate[b] == BY_NUMBER:
-            code = sortable(bits[r]) if bits.size > 0 else np.uint64(codes[r])
-            keep_by_number(weight[kept], code, lanes.lowest, lanes.width)
-        if fate[b] != ALL_KEPT and n_lost >= 0:
-            n_lost += leave_difference(lost_words[n_lost], words[kept]) > 0
-        kept += 1
+            if low != before[0] or high != before[1]:
+                some = keep_vectors(weights, kept * width, weights, i * width, low, high, width)
+            else:
+                some = move_row(words[i], words[kept]) > 0
+            if close:
+                some = keep_by_number(table, lanes, r, weight[kept], words[kept], count)
+            if listed:
+                n_lost += leave_difference(lost_words[n_lost], words[kept]) > 0
+            tally_vectors(tally, 0, weights, kept * width, width)
+            kept += some
+        for lane in range(width):
+            held[lane] += tally[lane]
     lanes.place[LOST_ROWS] = n_lost
+    before[0], before[1] = here[0], here[1]
     return kept
 
 
 @jit
-def keep_by_number(weight: Any, code: Any, lowest: Any, width: Any) -> None:
-    """A row with that code, or number as a word, weighs nothing in lanes that do not keep it."""
-    for lane in range(weight.size):
-        w = weight[lane]
-        weight[lane] = w if code - lowest[lane] < width[lane] else np.uint8(0)
+def keep_by_number(table: Any, lanes: Any, r: Any, weight: Any, words: Any, count: Any) -> Any:
+    """``keep_rows`` for a row in bins in which cuts lie: its codes tell or, in a table without, its numbers as words.
+
+    Returns whether any lane has it.
+    """
+    for k in range(count):
+        j = lanes.parted[k]
+        if lanes.border[k, table.coarse[r, j]]:
+            bits = lanes.numbers[lanes.number[j]]
+            code = sortable(bits[r]) if bits.size > 0 else np.uint64(table.codes[j, r])
+            for lane in range(weight.size):
+                w, elsewhere = weight[lane], lanes.column[lane] != j
+                weight[lane] = w if elsewhere | (code - lanes.lowest[lane] < lanes.width[lane]) else np.uint8(0)
+    some = np.uint64(0)
+    for k in range(words.size):
+        some |= words[k]
+    return some > 0
 
 
 @jit
@@ -136,30 +157,3 @@ def move_row(here: Any, there: Any) -> Any:
         some |= word
         there[k] = word
     return some
-
-
-@jit
-def forget_lanes(weight: Any, n: Any, keep: Any) -> None:
-    """Lanes that are gone, by a mask over lanes, have no rows."""
-    lanes, weights = weight.shape[1], weight.reshape(-1)
-    for i in range(n):
-        for lane in range(0, lanes, VECTOR):
-            mask_vector(weights, i * lanes + lane, keep, lane)
-
-
-@jit
-def compact(weight: Any, rows: Any, n: Any, tally: Any, held: Any) -> Any:
-    """Forget the rows that no lane has; count those of each lane. Returns how many there are."""
-    lanes, weights, words, kept = weight.shape[1], weight.reshape(-1), weight.view(np.uint64), np.int64(0)
-    held[:] = 0
-    for start in range(0, n, FULL_BYTE):
-        tally[:] = 0
-        for i in range(start, min(start + FULL_BYTE, n)):
-            some = move_row(words[i], words[kept])
-            for lane in range(0, lanes, VECTOR):
-                tally_vector(tally, lane, weights, kept * lanes + lane)
-            rows[kept] = rows[i]
-            kept += some > 0
-        for lane in range(lanes):
-            held[lane] += tally[lane]
-    return kept

@@ -21,15 +21,10 @@ from lazyforest.engine.exploration import Handed, Task, cast
 from lazyforest.engine.lane_bins import CLOSED, add_bins, sort_by_bin, sort_opened
 from lazyforest.engine.lane_histograms import accumulate, fill_groups, fill_lanes, join_codes, sums_are_kept
 from lazyforest.engine.lane_layout import (
-    ALL_KEPT,
-    BY_NUMBER,
     DONE,
     EVERY_GROUP,
-    EVERYTHING,
     GONE,
     LOST_ROWS,
-    MASKED,
-    NONE_KEPT,
     NOT_LISTED,
     PACKED_ROWS,
     ROUGH_PAYS,
@@ -42,7 +37,7 @@ from lazyforest.engine.lane_layout import (
     WORTH,
     Lanes,
 )
-from lazyforest.engine.lane_rows import compact, draw_rows, forget_lanes, keep_rows
+from lazyforest.engine.lane_rows import draw_rows, keep_rows
 from lazyforest.engine.layout import (
     BINS,
     EDGES,
@@ -64,7 +59,7 @@ from lazyforest.engine.two import SLACK, count_groups, score_two, sets_may_win
 
 
 @inlined
-def draw_lanes(target: Any, rules: Any, f: Any, first: Any, last: Any, lanes: Any) -> None:
+def draw_lanes(table: Any, target: Any, rules: Any, f: Any, first: Any, last: Any, lanes: Any) -> None:
     """The counts of every row in the trees first to last, and their roots."""
     keys, held, heavy, used = lanes.keys, lanes.held, lanes.words, last - first
     for lane in range(keys.size):
@@ -82,8 +77,6 @@ def draw_lanes(target: Any, rules: Any, f: Any, first: Any, last: Any, lanes: An
         held,
         heavy,
     )
-    if some_gone:
-        lanes.place[ROWS] = compact(lanes.weight, lanes.rows, lanes.place[ROWS], lanes.tally, held)
     most, light = min(f.size, 1 << (8 * lanes.histogram.itemsize)), True
     for lane in range(used):  # a lane that is too heavy would be counted beside the others: none walks then
         light &= heavy[lane] < most
@@ -92,6 +85,9 @@ def draw_lanes(target: Any, rules: Any, f: Any, first: Any, last: Any, lanes: An
         lanes.state[lane] = GONE if lane >= used else WALKING if light else DONE
         lanes.depth[lane], lanes.bag[lane] = 0, held[lane]
         lanes.words[lane] = held[lane] + (1 if rules.algorithm != LAZY else 0)
+    list_lanes(lanes.state, lanes.here)
+    if some_gone:
+        lanes.place[ROWS] = keep_rows(table, lanes, lanes.place[ROWS], 0)
     stop_lanes(lanes.state, held, lanes.place[ROWS])
 
 
@@ -227,8 +223,8 @@ def choose_in_lanes(table: Any, target: Any, rules: Any, search: Any, bag: Any, 
     slots, is_category, may_win, rough = lanes.histogram.shape[0], table.is_category, lanes.may_win, lanes.rough
     lanes.place[SORTED], group, filled, n_rough = -1, np.int64(0), np.int64(0), np.int64(0)
     for start in range(0, m, slots):
-        columns = search.columns[start : min(m, start + slots)]
-        group = fill_lanes(table, target, lanes, columns, group, start)
+        columns, first_group = search.columns[start : min(m, start + slots)], group
+        group = fill_lanes(table, target, lanes, columns, first_group, start)
         if start == 0:
             begin_search(rules, f, bag, lanes, votes)
         # edges of groups of numbers, sets, cuts of numbers: these last, for a set that ties with a higher column
@@ -243,7 +239,10 @@ def choose_in_lanes(table: Any, target: Any, rules: Any, search: Any, bag: Any, 
                     table.coarse,
                     target.y,
                     columns,
-                    lanes.fills,
+                    lanes.ends[lanes.place[ROUGHLY]],
+                    first_group,
+                    start,
+                    lanes.pairs,
                     rough,
                     lanes.wanted,
                     lanes.inside,
@@ -298,11 +297,9 @@ def find_wanted(f: Any, lanes: Any, columns: Any) -> None:
 @inlined
 def begin_search(rules: Any, f: Any, bag: Any, lanes: Any, votes: Any) -> None:
     """What the condition of each lane has to beat; lanes that need none, for they are leaves, vote and are gone."""
-    any_leaf = False
     for lane in range(lanes.state.size):
         a, b = lanes.total[0, lane], lanes.total[1, lane]
         lanes.score[lane], lanes.best[lane, 0] = 0.0, -1
-        lanes.keep[0, lane] = EVERYTHING
         if lanes.state[lane] == WALKING:
             lanes.score[lane] = (f[a] + f[b] - f[a + b]) + MIN_GAIN * float(a + b)
             if a == 0 or b == 0 or a + b < rules.min_samples_split or lanes.depth[lane] >= rules.max_depth:
@@ -312,10 +309,8 @@ def begin_search(rules: Any, f: Any, bag: Any, lanes: Any, votes: Any) -> None:
                 votes[0, 1] += bag.vote[1]
                 bag.costs[NODES] += 1
                 bag.costs[STACK_WORDS] = max(bag.costs[STACK_WORDS], lanes.words[lane])
-                lanes.state[lane], lanes.keep[0, lane], any_leaf = GONE, 0, True
+                lanes.state[lane] = GONE
         lanes.reach[lane] = lanes.score[lane]
-    if any_leaf:
-        forget_lanes(lanes.weight, lanes.place[ROWS], lanes.keep[0])
 
 
 @inlined
@@ -336,33 +331,42 @@ def part_lanes(table: Any, rules: Any, X: Any, search: Any, bag: Any, lanes: Any
         else:
             lanes.words[lane] += 1
         lanes.depth[lane] += 1
-    n = lanes.place[ROWS]
     lanes.place[LOST_ROWS] = 0 if sums_are_kept(lanes) else NOT_LISTED
+    list_lanes(state, lanes.here)
+    count = np.int64(0)
     for k in range(search.columns.size):
-        j = search.columns[k]
-        if find_kept(table, rules, X, search, bag, lanes, j):
-            n = keep_rows(table, lanes, n, j)
-    lanes.place[ROWS] = compact(lanes.weight, lanes.rows, n, lanes.tally, lanes.held)
+        count += find_kept(table, rules, X, search, bag, lanes, search.columns[k], count)
+    lanes.place[ROWS] = keep_rows(table, lanes, lanes.place[ROWS], count)
     for lane in range(state.size):
         if state[lane] == WALKING:
             lanes.words[lane] += lanes.held[lane]
     stop_lanes(state, lanes.held, lanes.place[ROWS])
 
 
+@jit
+def list_lanes(state: Any, here: Any) -> None:
+    """The lanes that are not gone, a bit each."""
+    here[:] = 0
+    for lane in range(state.size):
+        here[lane // 64] |= np.uint64(state[lane] != GONE) << np.uint64(lane % 64)
+
+
 @inlined
-def find_kept(table: Any, rules: Any, X: Any, search: Any, bag: Any, lanes: Any, j: Any) -> Any:
-    """Which bins of column j each lane keeps, and the fate of all; returns whether any lane's condition is on it."""
+def find_kept(table: Any, rules: Any, X: Any, search: Any, bag: Any, lanes: Any, j: Any, k: Any) -> Any:
+    """Which bins of column j each lane keeps, as the k-th of such columns; returns whether a lane's condition is on it.
+
+    A lane keeps the whole bin in which its cut lies: rows of such bins are told apart by their codes.
+    """
     found, first_code, member, most = False, table.first_code[j], bag.member, ~np.uint64(0)
     n_bins, has_codes = min(first_code[BINS], BINS), lanes.numbers.size == 0
     for lane in range(lanes.state.size):
         if lanes.state[lane] != WALKING or lanes.best[lane, 0] != j:
             continue
+        keep, border, word = lanes.keep[k], lanes.border[k], lane // 64
         if not found:
-            lanes.keep[:n_bins] = EVERYTHING
-            lanes.fate[:] = ALL_KEPT
-            lanes.lowest[:] = 0
-            lanes.width[:] = most
-            found = True
+            for b in range(n_bins):
+                keep[b, 0], keep[b, 1], border[b] = lanes.here[0], lanes.here[1], False
+            lanes.parted[k], found = j, True
         best = recall(lanes, lane)
         n_members = max(best.n_members, 0)
         for p in range(n_members):
@@ -371,11 +375,15 @@ def find_kept(table: Any, rules: Any, X: Any, search: Any, bag: Any, lanes: Any,
         total, left = lanes.total[:, lane], lanes.left[lane]
         condition = settle(total, threshold, best, search.members, left, member, rules.criterion)
         side = is_valid_value(condition, X[0, j], member)
-        lanes.keep[0, lane] = EVERYTHING if condition.missing_is_valid == side else 0
+        others = ~(np.uint64(1) << np.uint64(lane % 64))
+        if condition.missing_is_valid != side:
+            keep[0, word] &= others
         for b in range(1, n_bins):
-            lanes.keep[b, lane] = EVERYTHING if is_valid_code(condition, first_code[b], member) == side else 0
             if not condition.is_set and first_code[b] < condition.cut < first_code[b + 1]:
-                lanes.fate[b] = BY_NUMBER
+                border[b] = True
+            elif is_valid_code(condition, first_code[b], member) != side:
+                keep[b, word] &= others
+        lanes.column[lane], lanes.lowest[lane], lanes.width[lane] = j, 0, most
         if not condition.is_set:
             cut = np.uint64(condition.cut) if has_codes else sortable(lanes.near.view(np.uint64)[lane, 1])
             lanes.lowest[lane] = cut if side else np.uint64(1)
@@ -383,15 +391,6 @@ def find_kept(table: Any, rules: Any, X: Any, search: Any, bag: Any, lanes: Any,
         for p in range(n_members):
             member[search.members[p]] = False
         lanes.keys[lane] = mix(lanes.keys[lane], CHILD + np.uint64(side))
-    for b in range(n_bins if found else 0):
-        some, every, lane = False, True, 0
-        while lanes.fate[b] != BY_NUMBER and lane < lanes.state.size and (every or not some):
-            if lanes.state[lane] != GONE:
-                some |= lanes.keep[b, lane] > 0
-                every &= lanes.keep[b, lane] > 0
-            lane += 1
-        if lanes.fate[b] != BY_NUMBER:
-            lanes.fate[b] = ALL_KEPT if every else MASKED if some else NONE_KEPT
     return found
 
 
@@ -402,7 +401,7 @@ def stop_lanes(state: Any, held: Any, n: Any) -> None:
     for lane in range(state.size):
         together += held[lane] if state[lane] == WALKING else 0
     for lane in range(state.size):
-        alone = held[lane] <= SMALL or together < WORTH * n
+        alone = held[lane] <= SMALL or together * WORTH < n * state.size
         if state[lane] == WALKING and alone:
             state[lane] = DONE
 
@@ -421,9 +420,13 @@ def walk_lanes(
     votes: Any,
 ) -> None:
     """Go down, the trees first to last together, until all lanes are done; those that come to a leaf vote."""
-    join_codes(table.coarse, search.columns, table.first_code, lanes.ends, lanes.joined)
-    draw_lanes(target, rules, search.f, first, last, lanes)
+    draw_lanes(table, target, rules, search.f, first, last, lanes)
+    joined = np.int64(-1)
     while any_walking(lanes.state):
+        if joined != lanes.place[ROUGHLY]:  # at first, and once twos are told apart
+            joined = lanes.place[ROUGHLY]
+            n, ends = lanes.place[ROWS], lanes.ends[joined]
+            join_codes(lanes.rows, n, table.coarse, search.columns, table.first_code, ends, lanes.joined)
         choose_in_lanes(table, target, rules, search, bag, lanes, votes)
         part_lanes(table, rules, X, search, bag, lanes)
 

@@ -23,12 +23,13 @@ ROW = np.uint32
 COARSE = np.uint8
 BINS = 256
 # Codes: two bytes for tables of fewer than 65,535 rows, otherwise four.
-CODES = (np.uint16, np.uint32)
+CODES = (np.dtype(np.uint16), np.dtype(np.uint32))
+FEW_CODES = int(np.iinfo(CODES[0]).max)
 
 
 def code_type(n: int) -> np.dtype[Any]:
     """For a table of so many rows, however many values a column has."""
-    return np.dtype(CODES[0] if n < np.iinfo(CODES[0]).max else CODES[1])
+    return CODES[0] if n < FEW_CODES else CODES[1]
 
 
 # Classes: two bytes. Regression targets: eight, fixed point.

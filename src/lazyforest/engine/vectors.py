@@ -1,8 +1,9 @@
-"""Sixteen numbers at a time, as one vector of the processor.
+"""Many numbers at a time, as vectors of the processor.
 
 A compiler that makes vectors of a loop by itself has to test, each time the loop begins, that what it writes does not
 overlap what it reads. Loops over lanes are short and begin anew for every row and column: the tests took a third of
-their time.
+their time. And it goes on one vector at a time; sixty-four numbers as one step take a third less: the compiler makes
+of them as many vectors as the processor needs.
 """
 
 from __future__ import annotations
@@ -17,7 +18,8 @@ from numba.extending import intrinsic, overload
 
 from lazyforest.engine.layout import OPTIONS, Array, Kernel
 
-VECTOR = 16
+VECTOR = 16  # numbers that are looked at together are a multiple of this
+WIDEST = 32  # bytes of a vector: with wider ones, processors that have them lower their clock
 LINE = 64  # bytes of a line of the cache
 
 
@@ -29,30 +31,56 @@ def aligned(shape: tuple[int, ...], dtype: Any) -> Array:
     return np.asarray(room[start : start + size].view(dtype).reshape(shape))
 
 
-def at_once(combine: Callable[[Any, Any, Any], Any]) -> Callable[[Kernel], Kernel]:
-    """Kernels run, instead of such a loop, what ``combine(builder, target, source)`` makes of two vectors."""
+def start_of(context: Any, builder: Any, array: Any, given: Any, numbers: int) -> Any:
+    """The address of vectors of so many numbers: of an array, from an index on."""
+    start = builder.gep(context.make_array(array)(context, builder, given[0]).data, [given[1]])
+    return builder.bitcast(start, ir.VectorType(context.get_data_type(array.dtype), numbers).as_pointer())
+
+
+def of_width(width: int, combine: Callable[[Any, Any, Any], Any]) -> Any:
+    """For kernels: so many numbers, in vectors of which ``combine(builder, target, source)`` makes one."""
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        def vector(k: int) -> tuple[Any, int]:
-            """Where it lies, and what its address is a multiple of."""
-            array = signature.args[k]
-            start = builder.gep(context.make_array(array)(context, builder, arguments[k]).data, [arguments[k + 1]])
-            of_numbers = ir.VectorType(context.get_data_type(array.dtype), VECTOR)
-            return builder.bitcast(start, of_numbers.as_pointer()), array.dtype.bitwidth // 8
-
-        (here, step), (there, other_step) = vector(0), vector(2)
-        old, new = builder.load(here, align=step), builder.load(there, align=other_step)
-        builder.store(combine(builder, old, new), here, align=step)
+        step, other_step = (signature.args[k].dtype.bitwidth // 8 for k in (0, 2))
+        numbers = min(width, WIDEST // max(step, other_step))
+        target, source = (start_of(context, builder, signature.args[k], arguments[k : k + 2], numbers) for k in (0, 2))
+        for k in range(width // numbers):
+            here, there = (builder.gep(start, [ir.Constant(ir.IntType(32), k)]) for start in (target, source))
+            old, new = builder.load(here, align=step), builder.load(there, align=other_step)
+            builder.store(combine(builder, old, new), here, align=step)
         return context.get_dummy_value()
 
     def typed(_: Any, target: Any, at: Any, source: Any, start: Any) -> Any:
         return types.void(target, at, source, start), generate
 
+    return intrinsic(typed)
+
+
+def at_once(combine: Callable[[Any, Any, Any], Any]) -> Callable[[Kernel], Kernel]:
+    """Kernels run, instead of a loop over ``count`` numbers, what ``combine`` makes of vectors of them.
+
+    The count is a multiple of VECTOR.
+    """
+    widest, wide, least = (of_width(width, combine) for width in (4 * VECTOR, 2 * VECTOR, VECTOR))
+
+    def run(target: Any, at: Any, source: Any, start: Any, count: Any) -> None:
+        here, there, lanes = np.int64(at), np.int64(start), np.int64(count)
+        for _ in range(lanes // (4 * VECTOR)):
+            widest(target, here, source, there)
+            here += 4 * VECTOR
+            there += 4 * VECTOR
+        if lanes & (2 * VECTOR):
+            wide(target, here, source, there)
+            here += 2 * VECTOR
+            there += 2 * VECTOR
+        if lanes & VECTOR:
+            least(target, here, source, there)
+
     def register(loop: Kernel) -> Kernel:
-        run = intrinsic(typed)
-        overload(loop, jit_options=OPTIONS)(
-            lambda target, at, source, start: lambda target, at, source, start: run(target, at, source, start)
-        )
+        def choose(target: Any, at: Any, source: Any, start: Any, count: Any) -> Any:
+            return run
+
+        overload(loop, jit_options=OPTIONS)(choose)
         return loop
 
     return register
@@ -68,21 +96,77 @@ def tally(builder: Any, old: Any, new: Any) -> Any:
 
 
 @at_once(add)
-def add_vector(target: Any, at: Any, source: Any, start: Any) -> None:
-    """Add source[start : start + VECTOR] to target[at : at + VECTOR]: unsigned numbers, the source's no wider."""
-    for k in range(VECTOR):
+def add_vectors(target: Any, at: Any, source: Any, start: Any, count: Any) -> None:
+    """Add source[start : start + count] to target[at : at + count]: unsigned numbers, the source's no wider."""
+    for k in range(count):
         target[at + k] += source[start + k]
 
 
-@at_once(lambda builder, old, new: builder.and_(old, new))
-def mask_vector(target: Any, at: Any, source: Any, start: Any) -> None:
-    """Keep of target[at : at + VECTOR] the bits that source[start : start + VECTOR] has."""
-    for k in range(VECTOR):
-        target[at + k] &= source[start + k]
-
-
 @at_once(tally)
-def tally_vector(target: Any, at: Any, source: Any, start: Any) -> None:
-    """Add one to those of target[at : at + VECTOR] whose partner in source[start : start + VECTOR] is not zero."""
-    for k in range(VECTOR):
+def tally_vectors(target: Any, at: Any, source: Any, start: Any, count: Any) -> None:
+    """Add one to those of target[at : at + count] whose partner in source[start : start + count] is not zero."""
+    for k in range(count):
         target[at + k] += source[start + k] > 0
+
+
+def keep_width(width: int) -> Any:
+    """For kernels: so many bytes are copied where a bit is set, in vectors; returns whether any copy is not 0."""
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        numbers = min(width, WIDEST)
+        kind, whole = ir.VectorType(ir.IntType(8), numbers), ir.IntType(8 * numbers)
+        some, nothing = ir.Constant(kind, None), ir.Constant(kind, None)
+        target, source = (start_of(context, builder, signature.args[k], arguments[k : k + 2], numbers) for k in (0, 2))
+        for k in range(width // numbers):
+            here, there = (builder.gep(start, [ir.Constant(ir.IntType(32), k)]) for start in (target, source))
+            bits = builder.lshr(arguments[4], ir.Constant(ir.IntType(64), k * numbers))
+            which = builder.bitcast(builder.trunc(bits, ir.IntType(numbers)), ir.VectorType(ir.IntType(1), numbers))
+            copy = builder.select(which, builder.load(there, align=1), nothing)
+            builder.store(copy, here, align=1)
+            some = builder.or_(some, copy)
+        return builder.icmp_unsigned("!=", builder.bitcast(some, whole), ir.Constant(whole, 0))
+
+    def typed(_: Any, target: Any, at: Any, source: Any, start: Any, bits: Any) -> Any:
+        return types.boolean(target, at, source, start, bits), generate
+
+    return intrinsic(typed)
+
+
+keep_64, keep_32, keep_16 = (keep_width(width) for width in (4 * VECTOR, 2 * VECTOR, VECTOR))
+
+
+def keep_vectors(target: Any, at: Any, source: Any, start: Any, low: Any, high: Any, count: Any) -> Any:
+    """Bytes source[start : start + count] become target[at : at + count]; 0 where no bit is set.
+
+    The count is a multiple of VECTOR, at most 128: bits are those of ``low``, then those of ``high``. Returns whether
+    any byte is not 0.
+    """
+    some = False
+    for k in range(count):
+        bit = (low, high)[k // 64] >> np.uint64(k % 64) & np.uint64(1)
+        target[at + k] = source[start + k] * np.uint8(bit)
+        some |= target[at + k] > 0
+    return bool(some)
+
+
+def choose_keep(target: Any, at: Any, source: Any, start: Any, low: Any, high: Any, count: Any) -> Any:
+    def run(target: Any, at: Any, source: Any, start: Any, low: Any, high: Any, count: Any) -> Any:
+        here, there, bits, some = at, start, low, False
+        for _ in range(count // 64):
+            some |= keep_64(target, here, source, there, bits)
+            here += 64
+            there += 64
+            bits = high
+        if count & 32:
+            some |= keep_32(target, here, source, there, bits)
+            here += 32
+            there += 32
+            bits >>= np.uint64(32)
+        if count & 16:
+            some |= keep_16(target, here, source, there, bits)
+        return some
+
+    return run
+
+
+overload(keep_vectors, jit_options=OPTIONS)(choose_keep)
