@@ -283,10 +283,10 @@ def test_queries_without_a_fold_see_all_rows_and_rows_without_one_are_seen_by_al
 # The functions -----------------------------------------------------------------------------------------
 
 
-def without(model, X, y, row):
+def without(model, X, y, row, weight=None):
     """The forest of all other rows."""
     others = np.delete(np.arange(len(y)), row)
-    return model.fit(X[others], y[others], row_ids=others)
+    return model.fit(X[others], y[others], None if weight is None else weight[others], others)
 
 
 @pytest.mark.parametrize("regression", [False, True])
@@ -311,6 +311,22 @@ def test_leave_one_out_of_weighted_rows(iris):
     cv = by_refits.LeaveOneOut()
     expected = by_refits.cross_val_predict(forest(), X, y, cv=cv, params=params, method="predict_proba")
     assert (leave_one_out(forest(), X, y, sample_weight=weight) == expected).all()
+
+
+def test_leave_one_out_of_a_heavy_row_on_a_small_side():
+    """Without it every cut is as good as the best: too many to be kept. That must not make each row search anew."""
+    rng, n = np.random.default_rng(0), 1500
+    y, weight = np.arange(n) % 2, np.where(np.arange(n) == 1, 8, 1)
+    X = np.empty((n, 30))
+    X[:, 0] = np.isin(np.arange(n), [1, 2, 3])
+    for j in range(1, 30):  # neighbours are one of each class
+        pairs = np.insert(1 + rng.permutation(n // 2 - 1), n // 4, 0)
+        X[:, j] = 2 * np.argsort(pairs).repeat(2) + y
+    model = forest(n_estimators=1, bootstrap=False, max_depth=1)
+    explored = leave_one_out(model, X, y, method="explore", sample_weight=weight)
+    for row in [*range(8), *range(8, n, 100)]:
+        assert (explored.proba[row] == without(model, X, y, row, weight).predict_proba(X[[row]])[0]).all()
+    assert explored.rows_scanned < 20 * n  # a search for each row would be n * n
 
 
 def test_exploration(iris):

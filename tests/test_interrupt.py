@@ -28,15 +28,14 @@ LazyForestClassifier(100_000, algorithm=algorithm).fit(X, y).predict(X[:2000])
 @pytest.mark.skipif(os.name != "posix", reason="sends a POSIX signal")
 @pytest.mark.parametrize("algorithm", ["batched", "lazy", "eager", "leave one out"])
 def test_interrupt(algorithm):
-    process = subprocess.Popen(
-        [sys.executable, "-c", SCRIPT, algorithm], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-    )
-    try:
-        assert process.stdout.readline() == "ready\n"
-        time.sleep(1.0)
-        process.send_signal(signal.SIGINT)
-        _, errors = process.communicate(timeout=60)
-    finally:
-        process.kill()
+    command = [sys.executable, "-c", SCRIPT, algorithm]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        try:
+            assert process.stdout.readline() == "ready\n"
+            time.sleep(1.0)
+            process.send_signal(signal.SIGINT)
+            _, errors = process.communicate(timeout=60)
+        finally:
+            process.kill()
     assert errors.rstrip().endswith("KeyboardInterrupt")
     assert process.returncode in (1, 130, -signal.SIGINT)

@@ -21,13 +21,15 @@ from lazyforest.engine.two import SLACK, count_groups, score_two
 MOST = 16384  # candidates
 PLAIN = 4096  # at a node that weighs no more, convexity is far above the rounding of a score
 COUNT, USABLE, LONE = range(3)
+NO_SIDE, INVALID, VALID = range(3)
 
 
 class Candidates(NamedTuple):
     """Numbers by which a kind of row may want to part; a kind is class * HEAVIEST + weight - 1."""
 
-    place: Array  # (3,): how many candidates; whether they are all; may leaving out one row empty something?
+    place: Array  # (3,): how many candidates; whether they are all; may some rows need their own search?
     kinds: Array  # (KINDS,) is there such a row?
+    apart: Array  # (KINDS,) the side of the common condition whose rows are searched for by themselves, or NO_SIDE
     least: Array  # (KINDS + 2,) a score that the best condition has without such a row; the lowest of a class
     heaviest: Array  # (2,) the heaviest row of each class, 0: none
     column: Array  # (MOST,)
@@ -64,6 +66,7 @@ def new_candidates(table: Table, wanted: bool) -> Candidates:
     return Candidates(
         place=np.zeros(3, dtype=whole),
         kinds=np.zeros(KINDS, dtype=np.bool_),
+        apart=np.full(KINDS, NO_SIDE, dtype=np.int8),
         least=np.empty(KINDS + 2),
         heaviest=np.empty(2, dtype=whole),
         column=np.empty(most, dtype=whole),
@@ -150,35 +153,58 @@ def may_matter(
 
 @inlined
 def find_candidates(node: Any, table: Any, target: Any, search: Any, small: Any, rules: Any, found: Any) -> None:
-    """All cuts of the node, whose best condition was just found, that matter for one of ``found.kinds``."""
-    left, total = search.best_left, node.total
+    """All cuts of the node, whose best condition was just found, that matter for one of ``found.kinds``.
+
+    Without a heavy row of a small side, the best condition may lose so much that nearly all cuts matter. If these are
+    too many, rows of such sides are left to a search of their own, and the cuts that matter to the others are found.
+    """
+    total, n = node.total, node.hi - node.lo
     total_a, total_b = np.int64(total[0]), np.int64(total[1])
-    found.place[COUNT], found.place[USABLE], found.sets.place[0] = 0, 1, 0
+    for attempt in range(2):
+        found.place[COUNT], found.place[USABLE], found.sets.place[0] = 0, 1, 0
+        some_apart = set_least(search.best_left, total_a, total_b, search.f, attempt == 1, found)
+        for k in range(search.columns.size):
+            j = search.columns[k]
+            found.missing[j] = 0
+            if table.is_category[j]:
+                if n > BLOCK or k < small.listed[0]:
+                    collect_sets(table, search, small, found, n, j, k, total_a, total_b)
+            elif n <= BLOCK:
+                if k < small.listed[0]:
+                    list_candidates(table.codes[j], small, small.lists[j], n, total_a, total_b, search.f, found, j)
+            else:
+                search_bins(node, table, target, search, rules, found, j, k)
+        if found.place[USABLE] == 1:
+            break
+    found.place[LONE] = some_apart
+    score_candidates(total_a, total_b, search.f, found)
+
+
+@jit
+def set_least(left: Any, total_a: Any, total_b: Any, f: Any, by_larger_side: Any, found: Any) -> Any:
+    """The score that the best condition has without a row of each kind, at least.
+
+    If only rows of the larger side count, others that leave it a lower score are apart; returns whether there are any.
+    """
+    some_apart, smaller = False, INVALID if 2 * (left[0] + left[1]) < total_a + total_b else VALID
     for second in range(2):
         found.heaviest[second], found.least[KINDS + second] = 0, np.inf
     for kind in range(KINDS):
-        found.least[kind] = np.inf
-        if found.kinds[kind]:
-            one = score_without(kind, left[0], left[1], total_a, total_b, True, search.f)
-            two = score_without(kind, left[0], left[1], total_a, total_b, False, search.f)
-            least = max(one, two) if min(one, two) == -np.inf else min(one, two)
-            if least > -np.inf:
-                second = kind // HEAVIEST
-                found.least[kind], found.heaviest[second] = least, kind % HEAVIEST + 1
-                found.least[KINDS + second] = min(found.least[KINDS + second], least)
-    n = node.hi - node.lo
-    for k in range(search.columns.size):
-        j = search.columns[k]
-        found.missing[j] = 0
-        if table.is_category[j]:
-            if n > BLOCK or k < small.listed[0]:
-                collect_sets(table, search, small, found, n, j, k, total_a, total_b)
-        elif n <= BLOCK:
-            if k < small.listed[0]:
-                list_candidates(table.codes[j], small, small.lists[j], n, total_a, total_b, search.f, found, j)
-        else:
-            search_bins(node, table, target, search, rules, found, j, k)
-    score_candidates(total_a, total_b, search.f, found)
+        found.least[kind], found.apart[kind] = np.inf, NO_SIDE
+        if not found.kinds[kind]:
+            continue
+        one = score_without(kind, left[0], left[1], total_a, total_b, True, f)
+        two = score_without(kind, left[0], left[1], total_a, total_b, False, f)
+        least, higher = min(one, two), max(one, two)
+        if least == -np.inf:
+            least = higher
+        elif by_larger_side and least < higher and smaller == (INVALID if one < two else VALID):
+            least, found.apart[kind], some_apart = higher, smaller, True
+        if least > -np.inf:
+            second = kind // HEAVIEST
+            found.least[kind], found.heaviest[second] = least, kind % HEAVIEST + 1
+            found.least[KINDS + second] = min(found.least[KINDS + second], least)
+    return some_apart
 
 
 @jit

@@ -8,8 +8,10 @@ import numpy as np
 
 from lazyforest.engine.candidate_sets import COMMON, HEAVIEST, best_column_of_sets, best_set_without
 from lazyforest.engine.candidates import (
+    INVALID,
     LONE,
     USABLE,
+    VALID,
     as_condition,
     best_candidate,
     find_candidates,
@@ -52,7 +54,7 @@ def prepare(table: Any, target: Any, rules: Any, search: Any, folds: Any, querie
         node = Node(folds.rows, lo, hi, total, total[0] + total[1], none, 0.0, True, np.uint64(0))
         find_candidates(node, table, target, search, folds.small, rules, found)
         usable = found.place[USABLE] == 1
-        found.place[LONE] = any_lone_row(search, folds)
+        found.place[LONE] |= any_lone_row(search, folds)
     return usable
 
 
@@ -91,7 +93,7 @@ def any_lone_row(search: Any, folds: Any) -> Any:
 
 @inlined
 def has_candidates(table: Any, search: Any, folds: Any, f: Any) -> Any:
-    """Is it a row, whose leaving empties neither a side of the common condition nor a column of gaps?"""
+    """Is it a row of a kind and side that have them, whose leaving empties neither that side nor a column of gaps?"""
     kind, r = np.int64(folds.kind[f]), folds.row[f]
     if kind < 0:
         return False
@@ -100,10 +102,10 @@ def has_candidates(table: Any, search: Any, folds: Any, f: Any) -> Any:
         return True
     common, w = folds.cells.shape[0] - 1, kind % HEAVIEST + 1
     codes = table.codes[folds.apply[common, COLUMN]]
-    side = folds.left[0] + folds.left[1]
-    if is_valid_row(folds.apply[common], folds.apply_set[common], codes[r]):
+    side, valid = folds.left[0] + folds.left[1], is_valid_row(folds.apply[common], folds.apply_set[common], codes[r])
+    if valid:
         side = folds.total[0] + folds.total[1] - side
-    if side <= w:
+    if side <= w or found.apart[kind] == (VALID if valid else INVALID):
         return False
     for k in range(search.columns.size):
         j = search.columns[k]
