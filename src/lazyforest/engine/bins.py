@@ -15,11 +15,11 @@ from typing import Any
 import numpy as np
 
 from lazyforest.engine.counts import bound, score
-from lazyforest.engine.layout import BINS, EDGES, ENTROPY, GROUPS, PERFECT, SQUARED_ERROR, inlined, jit
+from lazyforest.engine.layout import BINS, EDGES, ENTROPY, EVERY_GROUP, GROUPS, PERFECT, SQUARED_ERROR, inlined, jit
 from lazyforest.engine.nodes import NUMBER, Best, add, comes_first, copy, inspect, is_empty, is_light, no_condition
 from lazyforest.engine.sets import search_sets
 from lazyforest.engine.sorting import sort_words
-from lazyforest.engine.two import highest_edge, open_bins_of_two, scan_two, score_two
+from lazyforest.engine.two import open_bins_of_two, scan_two, score_edges, score_two
 
 
 @inlined
@@ -130,11 +130,11 @@ def score_groups(node: Any, search: Any, rules: Any, slot: Any) -> Any:
             below += sums[b, c]
             sums[b, c] = below
     if node.two:
-        sums = sums[:n_bins]
-        highest = highest_edge(sums, np.uint64(0), np.uint64(0), np.uint64(total[0]), np.uint64(total[1]), f)
+        sums, total_a, total_b = sums[:n_bins], np.uint64(total[0]), np.uint64(total[1])
+        one, two = np.uint64(missing[0]), np.uint64(missing[1])
+        highest = score_edges(sums, one, two, total_a, total_b, f, edges[0])
         if any_missing:
-            one, two = np.uint64(missing[0]), np.uint64(missing[1])
-            highest = max(highest, highest_edge(sums, one, two, np.uint64(total[0]), np.uint64(total[1]), f))
+            highest = max(highest, score_edges(sums, np.uint64(0), np.uint64(0), total_a, total_b, f, edges[1]))
         return highest
     highest = -np.inf
     for variant in range(2 if any_missing else 1):
@@ -177,7 +177,7 @@ def search_column(
         return best
     if table.first_code[j, BINS] > BINS:
         fill_fine(node, table, target, search, rules, j, n_opened)
-    return search_cuts(node, table, search, rules, j, slot, best)
+    return search_cuts(node, table, search, rules, j, slot, n_opened, best)
 
 
 @jit
@@ -189,38 +189,64 @@ def open_column(node: Any, search: Any, rules: Any, slot: Any, reach: Any) -> An
     """
     sums, missing, total = search.histogram[slot, : search.n_bins[slot]], search.missing[slot], node.total
     if node.two:
-        return open_column_of_two(sums, missing, total, search.f, reach, search.scores, search.opened)
+        f, edges, scores, opened, listed = search.f, search.edges[slot], search.scores, search.opened, search.listed
+        return open_column_of_two(sums, missing, total, f, EVERY_GROUP, edges, reach, scores, opened, listed)
     reach = reach if node.least == 0.0 else -np.inf
     n_opened = np.int64(0)
     search.opened[:] = False
     for variant in range(1 if is_empty(missing, total.size) else 2):
         n_more, reach = open_groups(node, search, rules, slot, variant, reach)
         n_opened += n_more
+    list_opened(search.opened, sums.shape[0], search.listed)
     return n_opened
 
 
 @jit
-def open_column_of_two(sums: Any, missing: Any, total: Any, f: Any, reach: Any, scores: Any, opened: Any) -> Any:
-    """``open_column`` for two classes."""
+def open_column_of_two(
+    sums: Any,
+    missing: Any,
+    total: Any,
+    f: Any,
+    groups: Any,
+    edges: Any,
+    reach: Any,
+    scores: Any,
+    opened: Any,
+    listed: Any,
+) -> Any:
+    """``open_column`` for two classes, in some groups of bins; ``edges`` has the scores of the cuts between them."""
     n_opened, total_a, total_b = np.int64(0), np.uint64(total[0]), np.uint64(total[1])
+    one, two, nothing = np.uint64(missing[0]), np.uint64(missing[1]), np.uint64(0)
     opened[:] = False
-    for variant in range(1 if is_empty(missing, 2) else 2):
-        a, b = np.uint64(0), np.uint64(0)
-        if variant == 0:
-            a, b = np.uint64(missing[0]), np.uint64(missing[1])
-        n_more, reach = open_bins_of_two(sums, a, b, total_a, total_b, f, reach, scores, opened)
-        n_opened += n_more
+    n_opened, reach = open_bins_of_two(
+        sums, one, two, total_a, total_b, f, groups, edges[0], reach, scores, opened, listed, n_opened
+    )
+    if one + two > nothing:
+        n_opened, reach = open_bins_of_two(
+            sums, nothing, nothing, total_a, total_b, f, groups, edges[1], reach, scores, opened, listed, n_opened
+        )
+        list_opened(opened, sums.shape[0], listed)
     return n_opened
 
 
 @jit
-def search_cuts(node: Any, table: Any, search: Any, rules: Any, j: Any, slot: Any, best: Any) -> Any:
+def list_opened(opened: Any, n_bins: Any, listed: Any) -> None:
+    """The opened bins, ascending."""
+    n = 0
+    for b in range(1, n_bins):
+        if opened[b]:
+            listed[n] = b
+            n += 1
+
+
+@jit
+def search_cuts(node: Any, table: Any, search: Any, rules: Any, j: Any, slot: Any, n_opened: Any, best: Any) -> Any:
     """The best cut of the opened bins, if it is better than ``best``."""
     any_missing = not is_empty(search.missing[slot], node.total.size)
     exact = table.first_code[j, BINS] <= BINS  # bins of one code each
     for variant in range(2 if any_missing else 1):
         if node.two:
-            best = search_opened_of_two(node, search, j, slot, variant, any_missing, exact, best)
+            best = search_opened_of_two(node, search, j, slot, variant, any_missing, exact, n_opened, best)
         else:
             best = search_opened(node, search, rules, j, slot, variant, any_missing, exact, best)
     return best
@@ -282,20 +308,20 @@ def fill_fine(node: Any, table: Any, target: Any, search: Any, rules: Any, j: An
     """
     opened, starts, stops, first_code = search.opened, search.starts, search.stops, table.first_code[j]
     fine, fine_codes, codes, coarse = search.fine, search.fine_codes, table.codes[j], table.coarse
-    rows, y, weight, shift = node.rows, target.y, search.weight, node.shift
+    rows, y, weight, shift, listed = node.rows, target.y, search.weight, node.shift, search.listed
     used = 0
-    for b in range(1, BINS):
-        if opened[b]:
-            starts[b] = used
-            used += first_code[b + 1] - first_code[b]
-            stops[b] = used
+    for i in range(n_opened):
+        b = listed[i]
+        starts[b] = used
+        used += first_code[b + 1] - first_code[b]
+        stops[b] = used
     if used > 4 * ((node.hi - node.lo) * n_opened // BINS) + 64:
-        sort_fine(node, table, target, search, rules, j)
+        sort_fine(node, table, target, search, rules, j, n_opened)
         return
-    for b in range(1, BINS):
-        if opened[b]:
-            for k in range(starts[b], stops[b]):
-                fine_codes[k] = first_code[b] + k - starts[b]
+    for i in range(n_opened):
+        b = listed[i]
+        for k in range(starts[b], stops[b]):
+            fine_codes[k] = first_code[b] + k - starts[b]
     fine[:used] = 0
     regression = rules.criterion == SQUARED_ERROR
     for i in range(node.lo, node.hi):
@@ -307,7 +333,7 @@ def fill_fine(node: Any, table: Any, target: Any, search: Any, rules: Any, j: An
 
 
 @jit
-def sort_fine(node: Any, table: Any, target: Any, search: Any, rules: Any, j: Any) -> None:
+def sort_fine(node: Any, table: Any, target: Any, search: Any, rules: Any, j: Any, n_opened: Any) -> None:
     opened, starts, stops, first_code = search.opened, search.starts, search.stops, table.first_code[j]
     fine, fine_codes, codes, coarse = search.fine, search.fine_codes, table.codes[j], table.coarse
     rows, y, weight, words = node.rows, target.y, search.weight, search.words
@@ -318,9 +344,8 @@ def sort_fine(node: Any, table: Any, target: Any, search: Any, rules: Any, j: An
         n += opened[coarse[r, j]]
     sort_words(words, search.spare, search.places, n, np.uint64(32), first_code[BINS])
     at, used = 0, 0
-    for b in range(1, BINS):
-        if not opened[b]:
-            continue
+    for i in range(n_opened):
+        b = search.listed[i]
         starts[b] = used
         while at < n:
             code, r = np.int64(words[at] >> np.uint64(32)), words[at] & np.uint64(0xFFFFFFFF)
@@ -378,13 +403,13 @@ def search_opened(
 
 @jit
 def search_opened_of_two(
-    node: Any, search: Any, j: Any, slot: Any, variant: Any, any_missing: Any, exact: Any, best: Any
+    node: Any, search: Any, j: Any, slot: Any, variant: Any, any_missing: Any, exact: Any, n_opened: Any, best: Any
 ) -> Any:
-    """``search_opened`` for two classes."""
-    sums, missing, opened, starts, stops = (
+    """``search_opened`` for two classes, along the list of opened bins."""
+    sums, missing, listed, starts, stops = (
         search.histogram[slot],
         search.missing[slot],
-        search.opened,
+        search.listed,
         search.starts,
         search.stops,
     )
@@ -395,9 +420,8 @@ def search_opened_of_two(
         missing_a, missing_b = np.uint64(missing[0]), np.uint64(missing[1])
     highest, at = np.nextafter(best.score, -np.inf), np.int64(-1)  # a tie may still come first
     best_a, best_b = missing_a, missing_b
-    for b in range(1, search.n_bins[slot]):
-        if not opened[b]:
-            continue
+    for i in range(n_opened):
+        b = listed[i]
         one, two = missing_a + np.uint64(sums[b - 1, 0]), missing_b + np.uint64(sums[b - 1, 1])
         if exact:
             new = score_two(one, two, total_a, total_b, f)

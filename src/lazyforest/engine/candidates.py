@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from lazyforest.engine.bins import fill_fine
+from lazyforest.engine.bins import fill_fine, list_opened
 from lazyforest.engine.candidate_sets import HEAVIEST, KINDS, Sets, collect_sets, new_sets
 from lazyforest.engine.layout import BINS, BLOCK, EDGES, LOCAL, SHIFT, Array, Scalar, Table, inlined, jit
 from lazyforest.engine.nodes import NUMBER, Best, is_empty
@@ -285,6 +285,7 @@ def search_bins(node: Any, table: Any, target: Any, search: Any, rules: Any, fou
         return
     exact = table.first_code[j, BINS] <= BINS
     if not exact:
+        list_opened(search.opened, sums.shape[0], search.listed)
         fill_fine(node, table, target, search, rules, j, n_opened)
     for variant in range(variants):
         more_a, more_b = (missing[0], missing[1]) if variant == 0 else (np.int64(0), np.int64(0))

@@ -54,15 +54,16 @@ def is_wanted(wanted: Any, b: Any) -> Any:
 
 
 @inlined
-def sort_opened(table: Any, target: Any, search: Any, lanes: Any, j: Any) -> None:
+def sort_opened(table: Any, target: Any, search: Any, lanes: Any, j: Any, n_opened: Any) -> None:
     """Bins that a lane opens and none has before: their rows by codes, and what each lane holds of their parts.
 
     ``lanes.order`` then has places in ``weight`` or, as long as there is room, in ``packed``.
     """
     bits, first_code, words = lanes.numbers[lanes.number[j]], table.first_code[j], search.words
     rows, weight, spare, places = lanes.rows, lanes.weight, search.spare, search.places
-    for b in range(1, BINS):
-        if search.opened[b] and lanes.opened[b] == CLOSED:
+    for i in range(n_opened):
+        b = search.listed[i]
+        if lanes.opened[b] == CLOSED:
             lo, hi, n_packed = lanes.starts[b], lanes.starts[b + 1], lanes.place[PACKED_ROWS]
             order, kind = lanes.order[lo:hi], lanes.kind[lo:hi]
             lanes.opened[b] = OPEN
@@ -166,7 +167,8 @@ def pack_bin(order: Any, weight: Any, packed: Any, at: Any) -> None:
 
 @jit
 def raise_by_parts(
-    wanted: Any,
+    listed: Any,
+    n_opened: Any,
     sums: Any,
     parts: Any,
     lane: Any,
@@ -178,12 +180,12 @@ def raise_by_parts(
     reach: Any,
 ) -> Any:
     """The highest score of the cuts between parts, or ``reach``."""
-    for b in range(1, BINS):
-        if wanted[b]:
-            a, b_ = more_a + np.uint64(sums[b - 1, 0]), more_b + np.uint64(sums[b - 1, 1])
-            for part in range(1, PARTS):
-                one, two = a + np.uint64(parts[b, part, 0, lane]), b_ + np.uint64(parts[b, part, 1, lane])
-                reach = max(reach, score_two(one, two, total_a, total_b, f))
+    for i in range(n_opened):
+        k = listed[i]
+        a, b = more_a + np.uint64(sums[k - 1, 0]), more_b + np.uint64(sums[k - 1, 1])
+        for part in range(1, PARTS):
+            one, two = a + np.uint64(parts[k, part, 0, lane]), b + np.uint64(parts[k, part, 1, lane])
+            reach = max(reach, score_two(one, two, total_a, total_b, f))
     return reach
 
 
@@ -203,7 +205,7 @@ def open_parts(parts: Any, lane: Any, a: Any, b: Any, total_a: Any, total_b: Any
 
 
 @inlined
-def add_bins(search: Any, lanes: Any, lane: Any, slot: Any, total: Any, reach: Any) -> None:
+def add_bins(search: Any, lanes: Any, lane: Any, slot: Any, total: Any, reach: Any, n_opened: Any) -> None:
     """As ``fill_fine`` for a lane: what it holds of each code in the bins it opens, also where that is nothing.
 
     A part of a bin that cannot have the best cut counts as one code.
@@ -215,11 +217,10 @@ def add_bins(search: Any, lanes: Any, lane: Any, slot: Any, total: Any, reach: A
     for variant in range(variants if parted else 0):
         some = np.uint64(variant)
         one, two = some * np.uint64(missing[0]), some * np.uint64(missing[1])
-        reach = raise_by_parts(search.opened, sums, parts, lane, one, two, total_a, total_b, f, reach)
+        reach = raise_by_parts(search.listed, n_opened, sums, parts, lane, one, two, total_a, total_b, f, reach)
     least = reach - SLACK * (float(total_a + total_b) + abs(reach))
-    for b in range(1, BINS):
-        if not search.opened[b]:
-            continue
+    for i in range(n_opened):
+        b = search.listed[i]
         search.starts[b], source = used, lanes.packed if lanes.opened[b] == PACKED else lanes.weight
         if parted:
             within = np.int64(0)

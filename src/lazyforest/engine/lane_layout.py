@@ -39,7 +39,6 @@ WORTH = 14  # lanes are left when fewer than one of so many holds a row that the
 HEAVIEST = np.iinfo(np.uint8).max // MOST_COPIES
 ROUGH_PAYS = 3  # columns are joined roughly until more than one of so many bins is wanted after all
 WALKING, DONE, GONE = 0, 1, 2
-EVERY_GROUP = (1 << GROUPS) - 1
 ROWS, SORTED, ROWS_PER_BLOCK, ROUGHLY, PACKED_ROWS, LOST_ROWS = range(6)
 NOT_LISTED = -1  # instead of LOST_ROWS
 

@@ -22,7 +22,6 @@ from lazyforest.engine.lane_bins import CLOSED, add_bins, sort_by_bin, sort_open
 from lazyforest.engine.lane_histograms import accumulate, fill_groups, fill_lanes, join_codes, sums_are_kept
 from lazyforest.engine.lane_layout import (
     DONE,
-    EVERY_GROUP,
     GONE,
     LOST_ROWS,
     NOT_LISTED,
@@ -41,6 +40,7 @@ from lazyforest.engine.lane_rows import draw_rows, keep_rows
 from lazyforest.engine.layout import (
     BINS,
     EDGES,
+    EVERY_GROUP,
     GROUPS,
     LAZY,
     MIN_GAIN,
@@ -95,7 +95,7 @@ def draw_lanes(table: Any, target: Any, rules: Any, f: Any, first: Any, last: An
 def raise_reach(sums: Any, missing: Any, variants: Any, total: Any, f: Any, edges: Any, reach: Any) -> None:
     """The scores of the cuts between groups of bins, as in ``open_bins_of_two``, raise ``reach``."""
     for variant in range(variants):
-        some = np.uint64(variant)  # missing rows valid, or not
+        some = np.uint64(variant == 0)  # missing rows invalid, or valid
         for group in range(count_groups(sums) + 1):
             here = sums[min(EDGES[group], sums.shape[0] - 1)]
             scores = edges[variant, group]
@@ -114,7 +114,7 @@ def bound_lanes(
     """In which lanes may which groups of bins (a bit each) hold a cut as good as ``reach``?"""
     may_win[:] = 0
     for variant in range(variants):
-        some = np.uint64(variant)
+        some = np.uint64(variant == 0)
         for group in range(count_groups(sums)):
             below, above = sums[EDGES[group]], sums[min(EDGES[group + 1], sums.shape[0] - 1)]
             start, stop = edges[variant, group], edges[variant, group + 1]
@@ -144,20 +144,34 @@ def bound_sets(histogram: Any, total: Any, f: Any, reach: Any, bounds: Any, may_
 
 
 @jit
-def take_column(lanes: Any, lane: Any, slot: Any, n_codes: Any, histogram: Any, missing: Any) -> Any:
-    """A lane's histogram of a column; of large columns only the groups of bins that may win, and all edges.
+def take_categories(source: Any, lane: Any, n_codes: Any, histogram: Any) -> None:
+    """A lane's histogram of a column of categories."""
+    for b in range(n_codes):
+        histogram[b, 0], histogram[b, 1] = source[b, 0, lane], source[b, 1, lane]
 
-    Returns the number of bins.
-    """
-    source, groups, n_bins = lanes.histogram[slot], np.int64(lanes.may_win[lane]), min(n_codes, BINS)
+
+@jit
+def take_groups(
+    source: Any,
+    source_edges: Any,
+    variants: Any,
+    source_missing: Any,
+    lane: Any,
+    groups: Any,
+    n_bins: Any,
+    histogram: Any,
+    edges: Any,
+    missing: Any,
+) -> None:
+    """A lane's histogram of a column of numbers: the groups of bins that may win, and the scores of their edges."""
     for group in range(GROUPS):
-        lo = EDGES[group]
-        hi = EDGES[group + 1] if n_codes <= BINS or (groups >> group) & 1 else lo + 1
-        for b in range(lo, min(hi, n_bins)):
-            histogram[b, 0], histogram[b, 1] = source[b, 0, lane], source[b, 1, lane]
-    histogram[n_bins - 1, 0], histogram[n_bins - 1, 1] = source[n_bins - 1, 0, lane], source[n_bins - 1, 1, lane]
-    missing[0], missing[1] = lanes.missing[slot, 0, lane], lanes.missing[slot, 1, lane]
-    return n_bins
+        if (groups >> group) & 1:
+            for b in range(EDGES[group], min(EDGES[group + 1] + 1, n_bins)):
+                histogram[b, 0], histogram[b, 1] = source[b, 0, lane], source[b, 1, lane]
+            for variant in range(variants):
+                edges[variant, group] = source_edges[variant, group, lane]
+                edges[variant, group + 1] = source_edges[variant, group + 1, lane]
+    missing[0], missing[1] = source_missing[0, lane], source_missing[1, lane]
 
 
 @inlined
@@ -189,17 +203,33 @@ def search_lane(table: Any, target: Any, search: Any, bag: Any, lanes: Any, lane
     total[0], total[1] = lanes.total[0, lane], lanes.total[1, lane]
     node = Node(bag.rows, none, none, total, total[0] + total[1], none, 0.0, True, lanes.keys[lane])
     n_codes = table.first_code[j, BINS]
-    search.n_bins[0] = take_column(lanes, lane, slot, n_codes, search.histogram[0], search.missing[0])
+    sums, missing, edges = search.histogram[0], search.missing[0], search.edges[0]
     best = recall(lanes, lane)
     score, column, cut = best.score, best.column, best.cut
     if table.is_category[j]:
         held, gone = search.held, search.corner
-        k = list_categories(search.histogram[0], n_codes, 2, search.categories, held, gone)
+        take_categories(lanes.histogram[slot], lane, n_codes, sums)
+        k = list_categories(sums, n_codes, 2, search.categories, held, gone)
         if sets_may_win(held, k, gone[0], gone[1], search.f, max(lanes.reach[lane], best.score)):
             best = search_prefixes_of_two(node, search, j, k, best)
     else:
-        reach, sums = max(best.score, lanes.reach[lane]), search.histogram[0, : search.n_bins[0]]
-        if open_column_of_two(sums, search.missing[0], total, search.f, reach, search.scores, search.opened) == 0:
+        reach, n_bins, groups = max(best.score, lanes.reach[lane]), min(n_codes, BINS), np.int64(lanes.may_win[lane])
+        take_groups(
+            lanes.histogram[slot],
+            lanes.edges[slot],
+            lanes.variants[slot],
+            lanes.missing[slot],
+            lane,
+            groups,
+            n_bins,
+            sums,
+            edges,
+            missing,
+        )
+        n_opened = open_column_of_two(
+            sums[:n_bins], missing, total, search.f, groups, edges, reach, search.scores, search.opened, search.listed
+        )
+        if n_opened == 0:
             return
         if n_codes > BINS:
             if lanes.place[SORTED] != j:
@@ -207,11 +237,11 @@ def search_lane(table: Any, target: Any, search: Any, bag: Any, lanes: Any, lane
                 sort_by_bin(lanes.rows, lanes.place[ROWS], table.coarse, j, lanes.order, lanes.starts, wanted)
                 lanes.place[SORTED], lanes.place[PACKED_ROWS] = j, 0
                 lanes.opened[:] = CLOSED
-            sort_opened(table, target, search, lanes, j)
-            add_bins(search, lanes, lane, slot, total, reach)
-        any_missing = search.missing[0, 0] + search.missing[0, 1] > 0
+            sort_opened(table, target, search, lanes, j, n_opened)
+            add_bins(search, lanes, lane, slot, total, reach, n_opened)
+        any_missing = missing[0] + missing[1] > 0
         for variant in range(2 if any_missing else 1):
-            best = search_opened_of_two(node, search, j, none, variant, any_missing, n_codes <= BINS, best)
+            best = search_opened_of_two(node, search, j, none, variant, any_missing, n_codes <= BINS, n_opened, best)
     if best.score != score or best.column != column or best.cut != cut:
         remember(lanes, lane, best, search, table)
 

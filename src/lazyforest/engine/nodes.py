@@ -63,6 +63,7 @@ class Search(NamedTuple):
     edges: Array  # (HISTOGRAM_COLUMNS, 2, groups + 1): scores of cuts between groups; missing rows invalid, or valid
     scores: Array  # (BINS,): scores of the cuts after each bin
     opened: Array  # (BINS,): is the bin to be looked into?
+    listed: Array  # (BINS,): the bins that are, ascending
     starts: Array  # (BINS,): where an opened bin is in ``fine``
     stops: Array
     fine: Array  # (codes, statistics): the histogram of the opened bins, code by code
@@ -103,6 +104,7 @@ def new_search(table: Table, target: Target, weight: Array, f: Array, columns: A
         edges=np.empty((slots, 2, GROUPS + 1)),
         scores=np.empty(BINS),
         opened=np.empty(BINS, dtype=np.bool_),
+        listed=np.empty(BINS, dtype=np.int64),
         starts=np.empty(BINS, dtype=np.int64),
         stops=np.empty(BINS, dtype=np.int64),
         fine=np.empty((most, statistics), dtype=np.int64),

@@ -34,29 +34,43 @@ def count_groups(sums: Any) -> Any:
 
 
 @jit
-def highest_edge(sums: Any, missing_a: Any, missing_b: Any, total_a: Any, total_b: Any, f: Any) -> Any:
-    """The highest score of the cuts between groups of bins."""
+def score_edges(sums: Any, missing_a: Any, missing_b: Any, total_a: Any, total_b: Any, f: Any, edges: Any) -> Any:
+    """The scores of the cuts between groups of bins, and at both ends; returns the highest."""
     highest = -np.inf
-    for group in range(1, count_groups(sums)):
-        b = EDGES[group]
-        one, two = missing_a + np.uint64(sums[b, 0]), missing_b + np.uint64(sums[b, 1])
-        highest = max(highest, score_two(one, two, total_a, total_b, f))
+    for group in range(count_groups(sums) + 1):
+        b = min(EDGES[group], sums.shape[0] - 1)
+        edges[group] = score_at(sums, b, missing_a, missing_b, total_a, total_b, f)
+        highest = max(highest, edges[group])
     return highest
 
 
 @jit
 def open_bins_of_two(
-    sums: Any, missing_a: Any, missing_b: Any, total_a: Any, total_b: Any, f: Any, reach: Any, scores: Any, opened: Any
+    sums: Any,
+    missing_a: Any,
+    missing_b: Any,
+    total_a: Any,
+    total_b: Any,
+    f: Any,
+    groups: Any,
+    edges: Any,
+    reach: Any,
+    scores: Any,
+    opened: Any,
+    listed: Any,
+    n_opened: Any,
 ) -> Any:
-    """Mark the bins that may hold, or border on, a cut as good as ``reach``; returns how many, and ``reach`` raised.
+    """Mark the bins in some groups, a bit each, that may hold, or border on, a cut as good as ``reach``, and list them
+    behind the ``n_opened`` before; returns how many these are now, and ``reach`` raised.
 
     Groups of bins, then a FEW of them, then each: the edges of what may win raise ``reach`` before a closer look.
     """
-    n_opened, slack, few = 0, SLACK * float(total_a + total_b), np.int64(FEW)
+    slack, few = SLACK * float(total_a + total_b), np.int64(FEW)
     for group in range(count_groups(sums)):
+        if not (groups >> group) & 1:
+            continue
         start, stop = EDGES[group], min(EDGES[group + 1], sums.shape[0] - 1)
-        scores[start] = score_at(sums, start, missing_a, missing_b, total_a, total_b, f)
-        scores[stop] = score_at(sums, stop, missing_a, missing_b, total_a, total_b, f)
+        scores[start], scores[stop] = edges[group], edges[group + 1]
         least = reach - slack - SLACK * abs(reach)
         if not may_hold(sums, start, stop, missing_a, missing_b, total_a, total_b, f, scores, least):
             continue
@@ -73,7 +87,7 @@ def open_bins_of_two(
             least = reach - slack - SLACK * abs(reach)
             for k in range(lo + 1, hi + 1):
                 if not opened[k] and may_hold(sums, k - 1, k, missing_a, missing_b, total_a, total_b, f, scores, least):
-                    opened[k] = True
+                    opened[k], listed[n_opened] = True, k
                     n_opened += 1
     return n_opened, reach
 

@@ -47,6 +47,7 @@ def new_buffers(f: Array, n_classes: int, slots: int, bins: int, entries: int) -
         edges=np.empty((slots, 2, GROUPS + 1)),
         scores=np.empty(bins),
         opened=np.empty(bins, dtype=np.bool_),
+        listed=np.empty(bins, dtype=np.int64),
         starts=np.empty(bins, dtype=np.int64),
         stops=np.empty(bins, dtype=np.int64),
         fine=np.zeros((entries, kept), dtype=np.int64),
@@ -83,12 +84,12 @@ def nothing_yet(node: Any, rules: Any, f: Any) -> Any:
 
 
 @inlined
-def search_number(node: Any, search: Any, rules: Any, j: Any, slot: Any, exact: Any, best: Any) -> Any:
+def search_number(node: Any, search: Any, rules: Any, j: Any, slot: Any, exact: Any, n_opened: Any, best: Any) -> Any:
     """Every cut of the opened bins, missing values on the invalid, then on the valid side."""
     any_missing = not is_empty(search.missing[slot], node.total.size)
     for variant in range(2 if any_missing else 1):
         if node.two:
-            best = search_opened_of_two(node, search, j, slot, variant, any_missing, exact, best)
+            best = search_opened_of_two(node, search, j, slot, variant, any_missing, exact, n_opened, best)
         else:
             best = search_opened(node, search, rules, j, slot, variant, any_missing, exact, best)
     return best
@@ -145,8 +146,10 @@ def look_at_bins(
         if is_category[slot]:
             k = hold_bins(search, slot)
             best = search_sets(node, search, rules, columns[slot], k, reach, best)
-        elif complete[slot] and open_column(node, search, rules, slot, max(reach, best.score)) > 0:
-            best = search_number(node, search, rules, columns[slot], slot, True, best)
+        elif complete[slot]:
+            n_opened = open_column(node, search, rules, slot, max(reach, best.score))
+            if n_opened > 0:
+                best = search_number(node, search, rules, columns[slot], slot, True, n_opened, best)
     reach = max(reach, best.score)
     for slot in range(slots):
         if not is_category[slot] and not complete[slot]:
@@ -169,15 +172,15 @@ def look_at_lists(node: Any, search: Any, rules: Any, lists: Any, best: Any) -> 
             copy(lists.missing[k], search.corner, size)
             best = search_sets(node, search, rules, j, count, best.score, best)
             continue
-        fill_lists(search, lists, k, lo, hi)
-        best = search_number(node, search, rules, j, 0, False, best)
+        n_opened = fill_lists(search, lists, k, lo, hi)
+        best = search_number(node, search, rules, j, 0, False, n_opened, best)
     return best
 
 
 @jit
-def fill_lists(search: Any, lists: Any, k: Any, lo: Any, hi: Any) -> None:
-    """A column's bins into the first histogram, as sums, and their entries into ``fine``."""
-    sums, kept, used = search.histogram[0], search.histogram.shape[2], 0
+def fill_lists(search: Any, lists: Any, k: Any, lo: Any, hi: Any) -> Any:
+    """A column's bins into the first histogram, as sums, and their entries into ``fine``; returns how many are open."""
+    sums, kept, used, n_opened = search.histogram[0], search.histogram.shape[2], 0, np.int64(0)
     copy(lists.missing[k], search.missing[0], search.left.size)
     sums[0] = 0
     search.n_bins[0] = hi - lo + 1
@@ -190,3 +193,6 @@ def fill_lists(search: Any, lists: Any, k: Any, lo: Any, hi: Any) -> None:
             copy(lists.entries[i], search.fine[used], kept)
             used += 1
         search.stops[at] = used
+        search.listed[n_opened] = at
+        n_opened += lists.opened[b]
+    return n_opened
