@@ -100,9 +100,9 @@ def test_children_partition_their_parent(seed):
 
 
 def explore_one_query(T, S, forest, algorithm, way, code_dtype):
-    """Votes and costs: tree by tree, or side by side with a table of ranks, or with bins of numbers as they came."""
+    """Votes and costs: tree by tree; side by side with a table of ranks, or bins of numbers as they came; in a team."""
     columns_kept, X = kept_columns(T, S)
-    if way != "bins":
+    if "bins" not in way:
         table = columns_kept.table
         columns_kept = kept.Kept.ranked(table._replace(codes=table.codes.astype(code_dtype)))
     rules, columns = rules_of(forest, algorithm, S.shape[1]), np.arange(S.shape[1])
@@ -115,8 +115,8 @@ def explore_one_query(T, S, forest, algorithm, way, code_dtype):
             found = found._replace(votes=found.votes + more.votes, costs=found.costs.plus(more.costs))
     else:
         assert count_side_by_side(whole, 1, S.shape[1]) >= forest.n_estimators
-        found = explore_some(whole, X, columns, trees, slice(None))
-        assert (columns_kept.numbers is None) == (way != "bins")
+        found = explore_some(whole, X, columns, trees, slice(None), members=3 if "team" in way else 1)
+        assert (columns_kept.numbers is None) == ("bins" not in way)
     return [*found.votes.ravel().tolist(), *found.costs[:3]]
 
 
@@ -124,6 +124,7 @@ def explore_one_query(T, S, forest, algorithm, way, code_dtype):
 def test_bootstraps_side_by_side(code_dtype, monkeypatch):
     """One query's path, in all trees at once and tree by tree: the same votes, nodes, rows scanned, words."""
     monkeypatch.setattr(lane_layout, "LEAST_ROWS", 0)
+    monkeypatch.setattr(lane_layout, "DEALT", 9)
     went_down = 0
     for seed in range(120 if COMPILED else 3):
         rng = np.random.default_rng(seed)
@@ -137,17 +138,19 @@ def test_bootstraps_side_by_side(code_dtype, monkeypatch):
         if np.nanmax(T.X, axis=0, initial=0)[T.categorical].max(initial=0) >= BINS:
             continue  # sets of that many categories go tree by tree
         T = T._replace(y=T.y % 2, n_classes=2)
-        forest = random_forest(rng, 20, False)._replace(
+        trees = 20 if seed % 10 < 9 else 40  # for a team of two, or of three
+        forest = random_forest(rng, trees, False)._replace(
             criterion="entropy", max_features=None, min_weight_fraction_leaf=0.0, missing="route"
         )
         forest = forest._replace(bootstrap="poisson" if forest.bootstrap == "multinomial" else forest.bootstrap)
         for algorithm in ("lazy", "batched"):
-            alone, together, binned = (
+            alone, together, binned, in_team = (
                 explore_one_query(T, S, forest, algorithm, way, code_dtype)
-                for way in ("tree by tree", "side by side", "bins")
+                for way in ("tree by tree", "side by side", "bins", ("team", "team, bins")[seed // 2 % 2])
             )
             assert together == alone, (seed, algorithm)
             assert binned == alone, (seed, algorithm)
+            assert in_team == alone, (seed, algorithm)
         went_down += alone[2] > 2 * forest.n_estimators
         if seed < 9:
             expected = reference.batched_lazy_forest(T, S, forest)

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Iterator
 from threading import Lock
 from typing import Any
 
@@ -12,6 +11,7 @@ import numpy as np
 from lazyforest.engine.encoding import SAMPLE, Ranking, bin_codes, bin_numbers, encode_numbers, new_ranking
 from lazyforest.engine.layout import BINS, COARSE, Array, Binned, Table, code_type
 from lazyforest.table import CATEGORY, Column, Raw, count_rows, turn
+from lazyforest.threads import share
 
 CELLS_AT_ONCE = 1 << 18
 CELLS_TO_SHARE = 1 << 16  # among threads: fewer are done before a thread has begun
@@ -106,15 +106,6 @@ class Kept:
         turn(bins.T, coarse.T)
         number = np.where(self.is_category, 0, np.cumsum(~self.is_category) - 1)
         return Binned(coarse, first_code, self.is_category, few_values, x, number)
-
-
-def share(work: Callable[[int], None], jobs: int) -> None:
-    """Call work(0), work(1)... in as many threads."""
-    if jobs == 1:
-        work(0)
-    else:
-        with ThreadPoolExecutor(jobs) as pool:
-            list(pool.map(work, range(jobs)))
 
 
 def encode(columns: list[Raw], jobs: int = 1) -> tuple[Table, list[Column]]:

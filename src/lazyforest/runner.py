@@ -5,15 +5,15 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial, reduce
 from typing import Any, NamedTuple
 
 import numpy as np
-from joblib import Parallel, delayed, effective_n_jobs
-from joblib.parallel import ThreadingBackend, get_active_backend
+from joblib import Parallel, cpu_count, delayed, effective_n_jobs
 
 from lazyforest.engine.exploration import Task, explore_recording, explore_silently, new_room, new_task
 from lazyforest.engine.folds import explore_without
-from lazyforest.engine.lane_layout import count_lanes, new_lanes, table_of_bins
+from lazyforest.engine.lane_layout import Team, count_lanes, most_members, new_lanes, new_team, table_of_bins
 from lazyforest.engine.lanes import walk_together
 from lazyforest.engine.layout import (
     BATCHED,
@@ -28,6 +28,7 @@ from lazyforest.engine.layout import (
     ROWS_SCANNED,
     STACK_WORDS,
     Array,
+    Binned,
     Rules,
     Table,
     Target,
@@ -36,6 +37,7 @@ from lazyforest.engine.record import Record, walk
 from lazyforest.engine.subtraction import can_subtract
 from lazyforest.kept import Kept, rank_rows
 from lazyforest.progress import Progress
+from lazyforest.threads import threads_are_wanted, work_together
 
 ROWS_LEFT_OUT = 1e5  # a kernel call answers so many, over its trees: it ends within seconds
 SLOWER = 5  # where each row that is left out needs a search of its own, it answers fewer
@@ -123,7 +125,7 @@ def call_all(shared: Shared, calls: Sequence[tuple[Any, ...]], jobs: int) -> Ite
     """
     if min(jobs, len(calls)) <= 1:
         yield from (call(shared, *own) for own in calls)
-    elif isinstance(get_active_backend(prefer="threads")[0], ThreadingBackend):
+    elif threads_are_wanted():
         with ThreadPoolExecutor(jobs) as pool:
             yield from pool.map(call, [shared] * len(calls), *zip(*calls, strict=True))
     else:
@@ -134,11 +136,14 @@ def no_votes(forest: Forest, X: Array) -> Array:
     return np.zeros((len(X), forest.target.n_classes or 2), dtype=np.int64)
 
 
-def explore_some(forest: Forest, X: Array, columns: Array, trees: range, queries: slice) -> Answer:
-    """Explore some trees for some rows of X in this thread; eager ones are kept and not asked for a vote."""
+def explore_some(forest: Forest, X: Array, columns: Array, trees: range, queries: slice, members: int = 1) -> Answer:
+    """Explore some trees for some rows of X; eager ones are kept and not asked for a vote.
+
+    In this thread, or in a team of so many where trees go side by side.
+    """
     X = X[queries]
     if 1 < len(trees) <= count_side_by_side(forest, len(X), len(columns)):
-        return explore_side_by_side(forest, X, columns, trees)
+        return explore_side_by_side(forest, X, columns, trees, members)
     task = new_task(forest.table, forest.target, forest.rules, X, columns)
     votes = no_votes(forest, X)
     kept: list[Record] = []
@@ -163,13 +168,34 @@ def count_side_by_side(forest: Forest, n_queries: int, n_columns: int) -> int:
     return count_lanes(kept.shape[0], kept.bytes_when_ranked, target, rules, n_columns)
 
 
-def explore_side_by_side(forest: Forest, X: Array, columns: Array, trees: range) -> Answer:
+def explore_side_by_side(forest: Forest, X: Array, columns: Array, trees: range, members: int) -> Answer:
     """``explore_some`` for one query: all trees together as long as they share rows, then each with what is left."""
-    binned, votes = forest.kept.binned, no_votes(forest, X)
+    binned = forest.kept.binned
+    shape = forest.table if binned is None else binned
+    team = new_team(shape, columns, len(trees), min(members, most_members(len(trees))))
+    found = work_together(partial(explore_as_member, forest, binned, X, columns, trees, team), len(team.counts))
+    costs = reduce(Costs.plus, (answer.costs for answer in found))
+    size = total_bytes(team) + sum(answer.costs.bytes for answer in found)
+    return Answer(np.sum([answer.votes for answer in found], axis=0), costs._replace(bytes=size), [])
+
+
+def explore_as_member(
+    forest: Forest,
+    binned: Binned | None,
+    X: Array,
+    columns: Array,
+    trees: range,
+    team: Team,
+    me: int,
+    ready: Callable[[], object],
+) -> Answer:
+    """What one thread of a team does."""
+    votes = no_votes(forest, X)
     table = forest.table if binned is None else table_of_bins(binned)
-    lanes = new_lanes(table, forest.target, columns, len(trees), binned)
+    lanes = new_lanes(team, me, table, forest.target, columns, binned)
     above = new_task(table, forest.target, forest.rules, X, columns)
-    rows, handed = walk_together(above, lanes, trees, votes)
+    ready()
+    rows, trees, handed = walk_together(above, team, lanes, trees, votes)
     size = total_bytes((above.bag, above.search, above.small, lanes, votes)) - lanes.numbers.nbytes  # these are kept
     spent = costs_of(above, size)
     if not handed.wanted.any():
@@ -186,12 +212,15 @@ def explore(forest: Forest, X: Array, columns: Array, n_jobs: int | None, verbos
     jobs, before = effective_n_jobs(n_jobs), time.process_time()
     if pays_to_reorder(forest, len(X)):
         forest = take(forest, lying_together(forest, columns))
+    side_by_side = count_side_by_side(forest, len(X), len(columns)) > 1
+    members = min(jobs, cpu_count()) if side_by_side and jobs > 1 and threads_are_wanted() else 1
+    jobs = jobs if members == 1 else 1  # of calls: each is a team's
     calls = plan_calls(forest, len(X), len(columns), jobs)
     if len(calls) > 1:  # before several threads want it
-        forest.kept.prepare(bins_only=count_side_by_side(forest, len(X), len(columns)) > 1)
+        forest.kept.prepare(bins_only=side_by_side)
     total = Answer(no_votes(forest, X), Costs(), [])
     with Progress(sum(len(trees) for trees, _ in calls), "trees", verbose) as progress:
-        found = call_all(Shared(explore_some, forest, X, columns), calls, jobs)
+        found = call_all(Shared(explore_some, forest, X, columns), [(*some, members) for some in calls], jobs)
         for (trees, queries), (votes, costs, kept) in zip(calls, found, strict=True):
             total.votes[queries] += votes
             total = Answer(total.votes, total.costs.plus(costs), total.trees + kept)

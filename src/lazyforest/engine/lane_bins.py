@@ -12,7 +12,7 @@ import numpy as np
 
 from lazyforest.engine.encoding import SIGN, sortable
 from lazyforest.engine.lane_histograms import SIDE_OF_BIN
-from lazyforest.engine.lane_layout import PACKED_ROWS, PARTS
+from lazyforest.engine.lane_layout import ME, PACKED_ROWS, PARTS
 from lazyforest.engine.layout import BINS, inlined, jit
 from lazyforest.engine.sorting import sort_words
 from lazyforest.engine.two import SLACK, score_two
@@ -24,11 +24,14 @@ CLOSED, OPEN, PACKED = range(3)  # what a bin is; of a packed one the weights li
 
 
 @jit
-def sort_by_bin(rows: Any, n: Any, coarse: Any, j: Any, order: Any, starts: Any, wanted: Any) -> None:
-    """Positions in ``rows`` by the bins of column j: order[starts[b]:starts[b + 1]]; only of ``wanted`` groups."""
+def sort_by_bin(
+    rows: Any, first_row: Any, counts: Any, coarse: Any, j: Any, order: Any, starts: Any, wanted: Any
+) -> None:
+    """Places in ``rows`` by the bins of column j: order[starts[b]:starts[b + 1]]; only of ``wanted`` groups."""
     starts[:] = 0
-    for i in range(n):
-        starts[np.int64(coarse[rows[i], j])] += 1
+    for member in range(counts.size):
+        for i in range(first_row[member], first_row[member] + counts[member]):
+            starts[np.int64(coarse[rows[i], j])] += 1
     for b in range(BINS):
         starts[b] = starts[b] if is_wanted(wanted, b) else 0
     at = 0
@@ -36,11 +39,12 @@ def sort_by_bin(rows: Any, n: Any, coarse: Any, j: Any, order: Any, starts: Any,
         here = starts[b]
         starts[b] = at
         at += here
-    for i in range(n):
-        b = coarse[rows[i], j]
-        if is_wanted(wanted, b):
-            order[starts[b]] = i
-            starts[b] += 1
+    for member in range(counts.size):
+        for i in range(first_row[member], first_row[member] + counts[member]):
+            b = coarse[rows[i], j]
+            if is_wanted(wanted, b):
+                order[starts[b]] = i
+                starts[b] += 1
     for b in range(BINS, 0, -1):  # each has moved to its end
         starts[b] = starts[b - 1]
     starts[0] = 0
@@ -54,13 +58,14 @@ def is_wanted(wanted: Any, b: Any) -> Any:
 
 
 @inlined
-def sort_opened(table: Any, target: Any, search: Any, lanes: Any, j: Any, n_opened: Any) -> None:
+def sort_opened(table: Any, target: Any, search: Any, team: Any, lanes: Any, j: Any, n_opened: Any) -> None:
     """Bins that a lane opens and none has before: their rows by codes, and what each lane holds of their parts.
 
     ``lanes.order`` then has places in ``weight`` or, as long as there is room, in ``packed``.
     """
     bits, first_code, words = lanes.numbers[lanes.number[j]], table.first_code[j], search.words
-    rows, weight, spare, places = lanes.rows, lanes.weight, search.spare, search.places
+    rows, weight, spare, places = team.rows, team.weight, search.spare, search.places
+    from_lane = team.first_lane[lanes.place[ME]]
     for i in range(n_opened):
         b = search.listed[i]
         if lanes.opened[b] == CLOSED:
@@ -73,10 +78,10 @@ def sort_opened(table: Any, target: Any, search: Any, lanes: Any, j: Any, n_open
                 sort_bin(order, rows, table.codes[j], words, spare, places, first_code[BINS])
             list_bin(words, order, lanes.code[lo:hi], kind, rows, target.y)
             if lanes.parts.shape[0] > 0:
-                part_bin(lanes.order, lanes.kind, lo, hi, weight, lanes.parts[b], lanes.ends_of_parts[b])
+                part_bin(lanes.order, lanes.kind, lo, hi, weight, from_lane, lanes.parts[b], lanes.ends_of_parts[b])
                 if n_packed + hi - lo <= lanes.packed.shape[0]:
                     lanes.opened[b], lanes.place[PACKED_ROWS] = PACKED, n_packed + hi - lo
-                    pack_bin(order, weight, lanes.packed, n_packed)
+                    pack_bin(order, weight, from_lane, lanes.packed, n_packed)
 
 
 @jit
@@ -137,9 +142,9 @@ def list_bin(words: Any, order: Any, codes_out: Any, kind: Any, rows: Any, y: An
 
 
 @jit
-def part_bin(order: Any, kind: Any, lo: Any, hi: Any, weight: Any, sums: Any, ends: Any) -> None:
+def part_bin(order: Any, kind: Any, lo: Any, hi: Any, weight: Any, from_lane: Any, sums: Any, ends: Any) -> None:
     """PARTS of about equally many rows, codes as a whole: where each ends, and what all lanes hold up to there."""
-    n, held, weights = weight.shape[1], sums.reshape(-1), weight.reshape(-1)
+    n, every, held, weights = sums.shape[2], weight.shape[1], sums.reshape(-1), weight.reshape(-1)
     width, at = 2 * n, np.int64(0)
     sums[0] = 0
     ends[0] = lo
@@ -149,19 +154,19 @@ def part_bin(order: Any, kind: Any, lo: Any, hi: Any, weight: Any, sums: Any, en
         at += width
         k, end = ends[part], lo + (part + 1) * (hi - lo) // PARTS
         while k < hi and (k < end or kind[k] < NEW):
-            here, there = at + np.int64(kind[k]) % NEW * n, np.int64(order[k]) * n
+            here, there = at + np.int64(kind[k]) % NEW * n, np.int64(order[k]) * every + from_lane
             add_vectors(held, here, weights, there, n)
             k += 1
         ends[part + 1] = k
 
 
 @jit
-def pack_bin(order: Any, weight: Any, packed: Any, at: Any) -> None:
+def pack_bin(order: Any, weight: Any, from_lane: Any, packed: Any, at: Any) -> None:
     """Weights of a bin's rows one after the other: lanes come back to them, one by one."""
     for k in range(order.size):
         here, there = weight[order[k]], packed[at + k]
         for lane in range(there.size):
-            there[lane] = here[lane]
+            there[lane] = here[from_lane + lane]
         order[k] = at + k
 
 
@@ -205,7 +210,7 @@ def open_parts(parts: Any, lane: Any, a: Any, b: Any, total_a: Any, total_b: Any
 
 
 @inlined
-def add_bins(search: Any, lanes: Any, lane: Any, slot: Any, total: Any, reach: Any, n_opened: Any) -> None:
+def add_bins(search: Any, team: Any, lanes: Any, lane: Any, slot: Any, total: Any, reach: Any, n_opened: Any) -> None:
     """As ``fill_fine`` for a lane: what it holds of each code in the bins it opens, also where that is nothing.
 
     A part of a bin that cannot have the best cut counts as one code.
@@ -221,7 +226,10 @@ def add_bins(search: Any, lanes: Any, lane: Any, slot: Any, total: Any, reach: A
     least = reach - SLACK * (float(total_a + total_b) + abs(reach))
     for i in range(n_opened):
         b = search.listed[i]
-        search.starts[b], source = used, lanes.packed if lanes.opened[b] == PACKED else lanes.weight
+        packed = lanes.opened[b] == PACKED
+        source = lanes.packed if packed else team.weight
+        in_source = lane if packed else lane + team.first_lane[lanes.place[ME]]
+        search.starts[b] = used
         if parted:
             within = np.int64(0)
             for variant in range(variants):
@@ -232,7 +240,7 @@ def add_bins(search: Any, lanes: Any, lane: Any, slot: Any, total: Any, reach: A
             for part in range(PARTS):
                 lo, hi = ends[b, part], ends[b, part + 1]
                 if (within >> part) & 1:
-                    used = add_codes(order, code, kind, lo, hi, source, lane, used, fine, fine_codes)
+                    used = add_codes(order, code, kind, lo, hi, source, in_source, used, fine, fine_codes)
                 elif lo < hi:
                     fine_codes[used] = code[lo]
                     for c in range(2):
@@ -240,7 +248,7 @@ def add_bins(search: Any, lanes: Any, lane: Any, slot: Any, total: Any, reach: A
                     used += 1
         else:
             lo, hi = lanes.starts[b], lanes.starts[b + 1]
-            used = add_codes(order, code, kind, lo, hi, source, lane, used, fine, fine_codes)
+            used = add_codes(order, code, kind, lo, hi, source, in_source, used, fine, fine_codes)
         search.stops[b] = used
 
 

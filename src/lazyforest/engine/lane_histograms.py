@@ -11,10 +11,11 @@ from typing import Any
 
 import numpy as np
 
-from lazyforest.engine.lane_layout import LOST_ROWS, ROUGHLY, ROWS, ROWS_PER_BLOCK, SIDE
+from lazyforest.engine.lane_layout import LOST_ROWS, ME, ROUGHLY, ROWS_PER_BLOCK, SIDE
 from lazyforest.engine.layout import BINS, EDGES, inlined, jit
 from lazyforest.engine.vectors import add_vectors
 
+ROWS_PER_JOINED = 60  # rows and columns added by one of two members that make up for joining what they add to a bin
 SIDE_OF_BIN = np.searchsorted(EDGES, np.arange(BINS)).astype(np.uint8)
 
 
@@ -25,9 +26,9 @@ def are_rough(columns: Any, first_code: Any, first: Any, last: Any) -> Any:
 
 
 @jit
-def join_codes(rows: Any, n: Any, coarse: Any, columns: Any, first_code: Any, ends: Any, joined: Any) -> None:
-    """The cell of each row in each group of columns; those of one column are its bins."""
-    for i in range(n):
+def join_codes(rows: Any, lo: Any, hi: Any, coarse: Any, columns: Any, first_code: Any, ends: Any, joined: Any) -> None:
+    """The cell of rows[lo:hi] in each group of columns; those of one column are its bins."""
+    for i in range(lo, hi):
         r = rows[i]
         first, group = np.int64(0), np.int64(0)
         while first < columns.size:
@@ -44,47 +45,96 @@ def join_codes(rows: Any, n: Any, coarse: Any, columns: Any, first_code: Any, en
 
 
 @inlined
-def fill_lanes(table: Any, target: Any, lanes: Any, columns: Any, first_group: Any, start: Any) -> Any:
-    """Add the rows to a bin of ``columns``, those from slot ``start`` on, in all lanes; returns the next group.
+def pays_by_rows(table: Any, team: Any, lanes: Any, columns: Any) -> Any:
+    """Should members add their rows for all lanes, which are then to be joined, or all rows for their lanes?"""
+    members, n, bins = team.counts.size, np.int64(0), np.int64(0)
+    for member in range(members):
+        n += team.counts[member]
+    for slot in range(columns.size):
+        n_codes = table.first_code[columns[slot], BINS]
+        bins += SIDE if n_codes > BINS and lanes.place[ROUGHLY] == 1 else min(n_codes, BINS)
+    return members == 1 or sums_are_kept(lanes) or n * columns.size > ROWS_PER_JOINED * bins
+
+
+@inlined
+def fill_lanes(
+    table: Any, target: Any, team: Any, lanes: Any, columns: Any, first_group: Any, start: Any, by_rows: Any
+) -> Any:
+    """Add rows to bins of ``columns``, those from slot ``start`` on; returns the next group.
 
     Of ``rough`` columns only groups of bins are told apart, each in the place of its last bin.
     """
-    histogram, places, rough, first_code = lanes.histogram, lanes.places, lanes.rough, table.first_code
-    n, n_lost, m, ends = lanes.place[ROWS], lanes.place[LOST_ROWS], columns.size, lanes.ends[lanes.place[ROUGHLY]]
-    step, width, sums = histogram.shape[1], 2 * histogram.shape[3], histogram.reshape(-1)
-    size, first, count = step * width, np.int64(0), np.int64(0)
-    for slot in range(m):
-        histogram[slot, : min(first_code[columns[slot], BINS], BINS)] = 0
+    me, places, rough, first_code = lanes.place[ME], lanes.places, lanes.rough, table.first_code
+    filled, cells = (team.filled[me], lanes.cells) if by_rows else (lanes.histogram, lanes.own_cells)
+    m, ends, block = columns.size, lanes.ends[lanes.place[ROUGHLY]], lanes.place[ROWS_PER_BLOCK]
+    width, first, count = 2 * filled.shape[3], np.int64(0), np.int64(0)
     while first < m:
         end = ends[first_group + count] - start
         for slot in range(first, end):
             rough[slot] = are_rough(columns, first_code, first, end)
-            if rough[slot]:
-                histogram[slot, BINS] = 0  # ``part_two`` needs it
-        histogram[first, : count_cells(columns, first_code, first, end)] = 0
-        places[count] = first * size
+        filled[first, : count_cells(columns, first_code, first, end)] = 0
+        places[count] = first * filled.shape[1] * width
         first, count = end, count + 1
-    lost = 0 <= n_lost < n  # fewer rows to take away than there are to add
-    weight, rows = (lanes.packed, lanes.order) if lost else (lanes.weight, lanes.rows)
-    block, n_filled = lanes.place[ROWS_PER_BLOCK], n_lost if lost else n
-    fill_blocks(
-        weight, rows, n_filled, lanes.joined, first_group, count, target.y, places, block, lanes.cells, histogram
-    )
-    if sums_are_kept(lanes):
-        for k in range(count):
-            at = np.int64(places[k])
-            keep_sums(sums[at : at + size], lanes.before.reshape(-1)[at : at + size], lost)
-    if start == 0:
-        sum_lanes(histogram[0, : count_cells(columns, first_code, 0, ends[0])], lanes.total)
-    first = np.int64(0)
+    n_lost = lanes.place[LOST_ROWS]
+    lost = by_rows and 0 <= n_lost < team.counts[me]  # fewer rows to take away than there are to add
+    weight, rows = (lanes.lost, lanes.order) if lost else (team.weight, team.rows)
+    from_lane = np.int64(0) if by_rows else team.first_lane[me]
+    for member in range(team.counts.size):
+        if member == me or not by_rows:
+            lo, n = (np.int64(0), n_lost) if lost else (team.first_row[member], team.counts[member])
+            fill_blocks(
+                weight,
+                from_lane,
+                rows,
+                lo,
+                lo + n,
+                team.joined,
+                first_group,
+                count,
+                target.y,
+                places,
+                block,
+                cells,
+                filled,
+            )
+    first, sums, keeping = np.int64(0), filled.reshape(-1), sums_are_kept(lanes)
     for k in range(count):
-        end = ends[first_group + k] - start
+        end, at = ends[first_group + k] - start, np.int64(places[k])
+        if keeping:
+            stop = at + count_cells(columns, first_code, first, end) * width
+            keep_sums(sums[at:stop], lanes.before.reshape(-1)[at:stop], lost)
         if rough[first]:
-            part_two(first, step, width, sums)
+            part_two(first, filled.shape[1], width, sums)
         elif end - first > 1:
-            part_cells(columns, first_code, first, end, step, width, sums)
+            part_cells(columns, first_code, first, end, filled.shape[1], width, sums)
         first = end
     return first_group + count
+
+
+@inlined
+def join_members(table: Any, team: Any, lanes: Any, columns: Any, start: Any, by_rows: Any) -> None:
+    """The histograms of a member's lanes, from what all members have filled; from the first column, what lanes hold."""
+    from_lane, total = team.first_lane[lanes.place[ME]], lanes.total
+    for slot in range(columns.size):
+        rough = lanes.rough[slot]
+        for k in range(SIDE if rough else min(table.first_code[columns[slot], BINS], BINS)):
+            b = EDGES[k] if rough else k
+            if by_rows and team.counts.size > 1:
+                add_members(team.filled, slot, b, from_lane, lanes.histogram)
+            if slot + start == 0:
+                add_total(lanes.histogram[0, b], total, k == 0)
+
+
+@jit
+def add_members(filled: Any, slot: Any, b: Any, from_lane: Any, histogram: Any) -> None:
+    """What all members have filled into a bin, for a member's own lanes."""
+    members, slots, bins, _, every = filled.shape
+    lanes, sums, source = histogram.shape[3], histogram.reshape(-1), filled.reshape(-1)
+    histogram[slot, b] = 0
+    for member in range(members):
+        for c in range(2):
+            at, there = (slot * bins + b) * 2 + c, ((member * slots + slot) * bins + b) * 2 + c
+            add_vectors(sums, at * lanes, source, there * every + from_lane, lanes)
 
 
 @inlined
@@ -104,8 +154,10 @@ def keep_sums(sums: Any, before: Any, lost: Any) -> None:
 @jit
 def fill_blocks(
     weight: Any,
+    from_lane: Any,
     rows: Any,
-    n: Any,
+    first_row: Any,
+    last_row: Any,
     joined: Any,
     first: Any,
     count: Any,
@@ -115,32 +167,44 @@ def fill_blocks(
     cells: Any,
     histogram: Any,
 ) -> None:
-    """``cells`` are the histogram itself or, where its counts take more than two bytes, those of a block of rows."""
-    size, sums, some = histogram.shape[1] * 2 * weight.shape[1], histogram.reshape(-1), cells.reshape(-1)
-    apart = histogram.itemsize > cells.itemsize
-    if apart:
-        some[:] = 0
-    for lo in range(0, n, block):
-        fill_cells(weight, rows, lo, min(lo + block, n), joined, first, count, y, places, some)
+    """``cells`` are the histogram itself or, where its counts take more than two bytes, those of a block of rows, which
+    are 0 before and after.
+    """
+    lanes, sums, some = histogram.shape[3], histogram.reshape(-1), cells.reshape(-1)
+    size, apart = histogram.shape[1] * 2 * lanes, histogram.itemsize > cells.itemsize
+    for lo in range(first_row, last_row, block):
+        hi = min(lo + block, last_row)
+        fill_cells(weight, from_lane, lanes, rows, lo, hi, joined, first, count, y, places, some)
         for k in range(count if apart else 0):
             flush(some, np.int64(places[k]), np.int64(places[k]) + size, sums)
 
 
 @jit
 def fill_cells(
-    weight: Any, rows: Any, lo: Any, hi: Any, joined: Any, first: Any, count: Any, y: Any, places: Any, cells: Any
+    weight: Any,
+    from_lane: Any,
+    lanes: Any,
+    rows: Any,
+    lo: Any,
+    hi: Any,
+    joined: Any,
+    first: Any,
+    count: Any,
+    y: Any,
+    places: Any,
+    cells: Any,
 ) -> None:
-    """Add rows lo to hi to their cells in the groups ``first``..., whose cells begin at ``places``.
+    """Add rows lo to hi to their cells in the groups ``first``..., whose cells begin at ``places``, in some lanes.
 
     Unsigned numbers and one array after the other: what is added up here is little beside finding its address.
     """
-    lanes, weights, begin = np.uint64(weight.shape[1]), weight.reshape(-1), np.uint64(first)
+    every, width, weights, begin = np.uint64(weight.shape[1]), np.uint64(lanes), weight.reshape(-1), np.uint64(first)
     for i in range(np.uint64(lo), np.uint64(hi)):
-        r = rows[i]
+        r, there = rows[i], i * every + np.uint64(from_lane)
         c = np.uint64(y[r])
         for k in range(np.uint64(count)):
-            at = places[k] + (np.uint64(joined[r, begin + k]) * np.uint64(2) + c) * lanes
-            add_vectors(cells, at, weights, i * lanes, lanes)
+            at = places[k] + (np.uint64(joined[r, begin + k]) * np.uint64(2) + c) * width
+            add_vectors(cells, at, weights, there, width)
 
 
 @jit
@@ -164,6 +228,9 @@ def count_cells(columns: Any, first_code: Any, first: Any, last: Any) -> Any:
 def part_two(first: Any, step: Any, width: Any, sums: Any) -> None:
     """Cells of two rough columns, in the place of the first, become groups of bins of each."""
     here, there = first * step * width, (first + 1) * step * width
+    for side in range(SIDE):
+        at = there + EDGES[side] * width
+        sums[at : at + 2 * width] = 0
     for one in range(SIDE):
         for two in range(SIDE):
             cell = here + (one * SIDE + two) * width
@@ -184,6 +251,8 @@ def part_cells(columns: Any, first_code: Any, first: Any, last: Any, step: Any, 
         bins = first_code[columns[slot], BINS]
         below //= bins
         if slot > first:
+            at = slot * step * width
+            sums[at : at + bins * width] = 0
             for cell in range(cells):
                 add_row(sums, (slot * step + cell // below % bins) * width, here + cell * width, width)
     below = count_cells(columns, first_code, first + 1, last)
@@ -202,14 +271,12 @@ def add_row(sums: Any, at: Any, start: Any, width: Any) -> None:
 
 
 @jit
-def sum_lanes(histogram: Any, total: Any) -> None:
-    """The classes' weights in each lane, from any column's histogram."""
-    total[:] = 0
-    for b in range(histogram.shape[0]):
-        for c in range(2):
-            here, sums = histogram[b, c], total[c]
-            for lane in range(sums.size):
-                sums[lane] += here[lane]
+def add_total(held: Any, total: Any, first: Any) -> None:
+    """Add what lanes hold of each class in a bin."""
+    for c in range(2):
+        here, sums = held[c], total[c]
+        for lane in range(sums.size):
+            sums[lane] = here[lane] + (np.int64(0) if first else sums[lane])
 
 
 @jit
@@ -229,43 +296,25 @@ def accumulate(histogram: Any, missing: Any, rough: Any) -> Any:
 
 
 @jit
-def fill_groups(
-    weight: Any,
-    rows: Any,
-    n: Any,
-    joined: Any,
-    coarse: Any,
-    y: Any,
-    columns: Any,
-    ends: Any,
-    group: Any,
-    start: Any,
-    pairs: Any,
-    rough: Any,
-    wanted: Any,
-    inside: Any,
-    sides: Any,
-    block: Any,
-    cells: Any,
-    histogram: Any,
-) -> Any:
-    """Of rough columns, the bins in ``wanted`` groups, a bit each: sums over the bins 1 to b, as at the groups' edges.
-
-    Returns how many bins these are.
-    """
-    lanes, step, sums, bins, count = weight.shape[1], histogram.shape[1], histogram.reshape(-1), 0, 0
+def list_inside(wanted: Any, rough: Any, inside: Any, columns: Any) -> Any:
+    """Of rough columns, the bins in ``wanted`` groups that the groups' edges do not tell; returns how many."""
+    bins = np.int64(0)
     for slot in range(columns.size):
         if not rough[slot] or wanted[slot] == 0:
             inside[slot] = False
             continue
         for b in range(BINS):
             side = np.int64(SIDE_OF_BIN[b])
-            inside[slot, b] = b != EDGES[side] and (wanted[slot] >> (side - 1)) & 1  # what the edges do not tell
-            if inside[slot, b]:
-                bins += 1
-                histogram[slot, b] = 0
-    slot = 0
-    while bins > 0 and slot < columns.size:  # the twos of which something is wanted
+            inside[slot, b] = b != EDGES[side] and (wanted[slot] >> (side - 1)) & 1
+            bins += inside[slot, b]
+    return bins
+
+
+@jit
+def list_pairs(wanted: Any, rough: Any, columns: Any, ends: Any, group: Any, start: Any, pairs: Any, sides: Any) -> Any:
+    """The twos of rough columns of which something is wanted; returns how many."""
+    slot, count = np.int64(0), np.int64(0)
+    while slot < columns.size:
         if rough[slot] and wanted[slot] | wanted[slot + 1] > 0:
             pairs[count, 0], pairs[count, 1] = group, slot
             for cell in range(SIDE * SIDE):
@@ -276,33 +325,56 @@ def fill_groups(
             count += 1
         slot = ends[group] - start
         group += 1
-    for lo in range(0, n if count > 0 else 0, block):
+    return count
+
+
+@inlined
+def fill_groups(table: Any, target: Any, team: Any, lanes: Any, columns: Any, group: Any, start: Any) -> None:
+    """Add a member's rows to the bins in ``lanes.inside``, in all lanes."""
+    me, filled = lanes.place[ME], team.filled[lanes.place[ME]]
+    step, width, some, sums = filled.shape[1], 2 * filled.shape[3], lanes.cells.reshape(-1), filled.reshape(-1)
+    ends, block = lanes.ends[lanes.place[ROUGHLY]], lanes.place[ROWS_PER_BLOCK]
+    count = list_pairs(lanes.wanted, lanes.rough, columns, ends, group, start, lanes.pairs, lanes.sides)
+    for slot in range(columns.size):
+        for b in range(BINS):
+            if lanes.inside[slot, b]:
+                filled[slot, b] = 0
+    first, last = team.first_row[me], team.first_row[me] + team.counts[me]
+    for lo in range(first, last if count > 0 else first, block):
         fill_wanted(
-            weight,
-            rows,
+            team.weight,
+            team.rows,
             lo,
-            min(lo + block, n),
-            joined,
-            coarse,
-            y,
+            min(lo + block, last),
+            team.joined,
+            table.coarse,
+            target.y,
             columns,
-            pairs,
+            lanes.pairs,
             count,
-            inside,
-            sides,
+            lanes.inside,
+            lanes.sides,
             step,
-            cells.reshape(-1),
+            some,
         )
-        for slot in range(columns.size if histogram.itemsize > cells.itemsize else 0):
+        for slot in range(columns.size if filled.itemsize > lanes.cells.itemsize else 0):
             for b in range(BINS):
-                if inside[slot, b]:
-                    flush(cells.reshape(-1), (slot * step + b) * 2 * lanes, (slot * step + b + 1) * 2 * lanes, sums)
-    for slot in range(columns.size if bins > 0 else 0):
+                if lanes.inside[slot, b]:
+                    flush(some, (slot * step + b) * width, (slot * step + b + 1) * width, sums)
+
+
+@inlined
+def sum_groups(team: Any, lanes: Any, columns: Any) -> None:
+    """In a member's lanes, the bins in ``lanes.inside`` become sums over the bins 1 to b, as at the groups' edges."""
+    histogram, from_lane = lanes.histogram, team.first_lane[lanes.place[ME]]
+    step, width, sums = histogram.shape[1], 2 * histogram.shape[3], histogram.reshape(-1)
+    for slot in range(columns.size):
         for b in range(1, BINS):
-            if inside[slot, b]:
-                at = (slot * step + b) * 2 * lanes
-                add_row(sums, at, at - 2 * lanes, 2 * lanes)
-    return bins
+            if lanes.inside[slot, b]:
+                at = (slot * step + b) * width
+                if team.filled.shape[0] > 1:
+                    add_members(team.filled, slot, b, from_lane, histogram)
+                add_row(sums, at, at - width, width)
 
 
 @jit

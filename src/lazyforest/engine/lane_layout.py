@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -24,6 +24,7 @@ from lazyforest.engine.layout import (
     code_type,
     frozen,
 )
+from lazyforest.engine.meeting import new_signals
 from lazyforest.engine.vectors import VECTOR, aligned
 
 LANES = 128  # at most, and a multiple of VECTOR: two words have a bit for each
@@ -39,36 +40,70 @@ WORTH = 14  # lanes are left when fewer than one of so many holds a row that the
 HEAVIEST = np.iinfo(np.uint8).max // MOST_COPIES
 ROUGH_PAYS = 3  # columns are joined roughly until more than one of so many bins is wanted after all
 WALKING, DONE, GONE = 0, 1, 2
-ROWS, SORTED, ROWS_PER_BLOCK, ROUGHLY, PACKED_ROWS, LOST_ROWS = range(6)
+SORTED, ROWS_PER_BLOCK, ROUGHLY, PACKED_ROWS, LOST_ROWS, ME = range(6)
 NOT_LISTED = -1  # instead of LOST_ROWS
+DEALT = 256  # neighbouring rows that go to one member
+
+
+class Team(NamedTuple):
+    """What the threads of a team share. A member goes over its own rows for all lanes, then over its own lanes."""
+
+    signals: Array  # by which members meet
+    first_lane: Array  # (members + 1,) a member's lanes begin here and end where the next one's begin
+    first_row: Array  # (members + 1,) likewise its places in ``rows``
+    counts: Array  # (members,) of these, so many are in use
+    rows: Array  # (rows,) those that some lane has; at the root, all that weigh something
+    weight: Array  # (rows, lanes) uint8: of rows[i] at the lane's node
+    held: Array  # (members, lanes) how many of the member's rows a lane has
+    heavy: Array  # (members, lanes) and what they weigh, at the root
+    joined: Array  # (rows of the table, groups) the cell of each
+    filled: Array  # (members, columns, BINS + 1, 2, lanes): a member's rows in the cells of groups, then in wanted bins
+    wanted: Array  # (members, columns) the groups of rough columns that some lane of the member needs, a bit each
+    walking: Array  # (members,) bool: is any lane?
+    here: Array  # (members, 2) uint64: the lanes that are not gone, a bit each
+    n_parted: Array  # (members,)
+    parted: Array  # (members, some columns) uint64: those of its lanes' conditions
+    keep: Array  # (members, some columns, BINS, 2) uint64: the lanes that keep the rows of this bin, a bit each
+    border: Array  # (members, some columns, BINS) bool: does a lane's cut lie within the bin? Then codes tell
+    column: Array  # (lanes,) uint64: that of the lane's condition
+    lowest: Array  # (lanes,) the lowest code, or number as a word, that the lane keeps, and how many
+    width: Array  # (lanes,)
 
 
 class Lanes(NamedTuple):
-    """A lane is a tree's node on the path of the query."""
+    """A lane is a tree's node on the path of the query: here are those of a member, and what it needs for its rows."""
 
-    weight: Array  # (rows, lanes) uint8: of rows[i] at the lane's node
-    rows: Array  # (rows,) those that some lane has, ascending; at the root, all that weigh something
-    place: Array  # (6,) how many ``rows``; the column of ``order``; rows per block; roughly?; how many ``packed``, lost
+    place: Array  # (6,) the column of ``order``; rows per block; roughly?; how many ``packed``, lost; who this is
+    # of its rows, in all lanes
+    tally: Array  # (all lanes,) uint8: of up to 255 rows, how many the lane has
+    sums: Array  # (all lanes,) uint16: and what they weigh
+    draws: Array  # (all lanes,) uint32
+    roots: Array  # (all lanes,) uint64: what draws come from
+    before: Array  # of large tables, as ``filled``: as it was for the nodes above
+    cells: Array  # as ``filled``, for a block of rows, in two bytes; or that itself
+    places: Array  # (columns,) uint64: where in it the cells of a group begin
+    pairs: Array  # (columns, 2) groups of two rough columns of which some bins are wanted, and the slot of the first
+    ends: Array  # (2, groups) of columns that are filled together: those of many bins alone; in twos, then unused
+    rough: Array  # (columns,) bool: of which only sums at the edges of groups are known at first
+    wanted: Array  # (columns,) the groups of rough columns that some lane of the team needs, a bit each
+    inside: Array  # (columns, BINS) bool: the bins in them, without the edges
+    sides: Array  # (columns, BINS) uint8: for cells of two columns, of which of them the group is wanted, a bit each
+    lost: Array  # (some rows, all lanes) what lanes lost of rows since the nodes above
+    here: Array  # (2,) uint64: the lanes that are not gone, a bit each
+    before_here: Array  # (2,) uint64: as it was when rows were last kept
+    parted: Array  # (some columns,) as in the team, of all members together
+    keep: Array  # (some columns, BINS, 2)
+    border: Array  # (some columns, BINS)
+    # of its lanes
     state: Array  # (lanes,)
     depth: Array  # (lanes,)
     held: Array  # (lanes,) rows at the node
-    tally: Array  # (lanes,) uint8: of up to 255 rows, how many the lane has
-    sums: Array  # (lanes,) uint16: and what they weigh
     bag: Array  # (lanes,) rows of the bootstrap
     words: Array  # (lanes,) as in a frame
     keys: Array  # (lanes,) as in a frame
     total: Array  # (2, lanes)
     histogram: Array  # (columns, BINS + 1, 2, lanes): of numbers, sums over the bins 1 to b
-    before: Array  # of large tables, likewise: as it was filled for the nodes above
-    cells: Array  # the same for a block of rows, in two bytes; or the histogram itself
-    places: Array  # (columns,) uint64: where in the histogram the cells of a group begin
-    pairs: Array  # (columns, 2) groups of two rough columns of which some bins are wanted, and the slot of the first
-    ends: Array  # (2, groups) of columns that are filled together: those of many bins alone; in twos, then unused
-    joined: Array  # (rows of the table, groups) the cell of each
-    rough: Array  # (columns,) bool: of which only sums at the edges of groups are known at first
-    wanted: Array  # (columns,) the groups of rough columns that some lane needs, a bit each
-    inside: Array  # (columns, BINS) bool: the bins in them, without the edges
-    sides: Array  # (columns, BINS) uint8: for cells of two columns, of which of them the group is wanted, a bit each
+    own_cells: Array  # as ``cells``, of its lanes
     missing: Array  # (columns, 2, lanes)
     variants: Array  # (columns,) two where missing values may go to either side
     reach: Array  # (lanes,) a score known to be had
@@ -80,26 +115,18 @@ class Lanes(NamedTuple):
     near: Array  # (lanes, 2) the numbers that the condition lies between
     left: Array  # (lanes, 2)
     members: Array  # (lanes, BINS)
-    order: Array  # (rows,) positions in ``rows``, by the bins of a column; in opened bins by codes, or in ``packed``
+    # of all rows, by the column that is looked at
+    order: Array  # (rows,) places in ``rows``, by the bins of a column; in opened bins by codes, or in ``packed``
     starts: Array  # (BINS + 1,) where each bin starts in ``order``
     opened: Array  # (BINS,) was the bin opened, and where are the weights of its rows?
     code: Array  # (rows,) along ``order``, of bins that were opened
     kind: Array  # (rows,) likewise: the class, NEW + class for the first row of a code
     parts: Array  # (BINS, PARTS + 1, 2, lanes) uint32: what lanes hold up to the end of each part of an opened bin
     ends_of_parts: Array  # (BINS, PARTS + 1) places in ``order``
-    packed: Array  # (some rows, lanes) weights along ``order``: of bins that were opened, or what lanes lost of rows
+    packed: Array  # (some rows, lanes) weights along ``order``, of bins that were opened; in the place of ``lost``
     numbers: Array  # (columns of numbers, rows) their bits, where the table has no codes
     number: Array  # (columns,) which of them it is
     values: Array  # bits of the table's, written as bins are opened
-    here: Array  # (2,) uint64: the lanes that are not gone, a bit each
-    before_here: Array  # (2,) uint64: as it was when rows were last kept
-    parted: Array  # (some columns,) uint64: those of the lanes' conditions
-    keep: Array  # (some columns, BINS, 2) uint64: the lanes that keep rows in this bin of the column, a bit each
-    border: Array  # (some columns, BINS) bool: does a lane's cut lie within the bin? Then codes tell
-    column: Array  # (lanes,) uint64: that of the lane's condition
-    lowest: Array  # (lanes,) the lowest code, or number as a word, that the lane keeps, and how many
-    width: Array  # (lanes,)
-    draws: Array  # (lanes,) uint32
 
 
 def count_lanes(n: int, n_bytes: int, target: Target, rules: Rules, n_columns: int) -> int:
@@ -155,46 +182,106 @@ def join_columns(bins: Array, n: int, slots: int, roughly: bool) -> list[int]:
     return ends[1:]
 
 
-def new_lanes(table: Table, target: Target, columns: Array, trees: int, binned: Binned | None = None) -> Lanes:
-    """Room for ``trees`` to walk once, side by side. If the table has no codes, ``binned`` is what it comes from."""
+def deal_rows(n: int, members: int) -> tuple[Array, Array]:
+    """Rows in blocks, dealt out in turn: all members get some of every part of a table. And where each one's begin."""
+    member = np.arange(n) // DEALT % members
+    rows = np.argsort(member, kind="stable") if members > 1 else np.arange(n)
+    return rows.astype(ROW), np.cumsum([0, *np.bincount(member, minlength=members)])
+
+
+def most_members(trees: int) -> int:
+    """Of a team that takes so many trees down: each has at least a vector of lanes."""
+    return -(-trees // VECTOR)
+
+
+def new_team(table: Table | Binned, columns: Array, trees: int, members: int) -> Team:
+    """What so many threads share that take ``trees`` down together, once; each tree has a lane."""
     n, m = table.coarse.shape
-    lanes = -(-trees // VECTOR) * VECTOR
+    vectors = most_members(trees)
+    lanes, slots = vectors * VECTOR, min(m, HISTOGRAM_COLUMNS)
     assert lanes <= LANES
-    slots = min(m, HISTOGRAM_COLUMNS)
+    assert members <= vectors
+    rows, first_row = deal_rows(n, members)
+    some = min(m, lanes)
+    return Team(
+        signals=new_signals(),
+        first_lane=np.arange(members + 1) * vectors // members * VECTOR,
+        first_row=first_row,
+        counts=np.diff(first_row),
+        rows=rows,
+        weight=aligned((n, lanes), np.uint8),
+        held=np.zeros((members, lanes), dtype=np.int64),
+        heavy=np.zeros((members, lanes), dtype=np.int64),
+        joined=np.empty((n, len(join_columns(table.first_code[columns, BINS], n, slots, False))), dtype=np.uint8),
+        filled=aligned((members, slots, BINS + 1, 2, lanes), count_type(n)),  # else columns meet in the cache
+        wanted=np.empty((members, slots), dtype=np.int64),
+        walking=np.zeros(members, dtype=np.bool_),
+        here=np.zeros((members, 2), dtype=np.uint64),
+        n_parted=np.zeros(members, dtype=np.int64),
+        parted=np.empty((members, some), dtype=np.uint64),
+        keep=np.empty((members, some, BINS, 2), dtype=np.uint64),
+        border=np.empty((members, some, BINS), dtype=np.bool_),
+        column=np.full(lanes, m, dtype=np.uint64),
+        lowest=np.empty(lanes, dtype=np.uint64),
+        width=np.empty(lanes, dtype=np.uint64),
+    )
+
+
+def count_type(n: int) -> np.dtype[Any]:
+    """Of the counts in histograms, for a table of so many rows."""
+    return np.dtype(np.uint16 if code_type(n) == np.uint16 else np.uint32)
+
+
+def new_lanes(team: Team, me: int, table: Table, target: Target, columns: Array, binned: Binned | None) -> Lanes:
+    """What a member needs for itself. If the table has no codes, ``binned`` is what it comes from."""
+    n, m = table.coarse.shape
+    (members, slots), every, count = team.filled.shape[:2], team.weight.shape[1], team.filled.dtype
+    lanes = int(np.diff(team.first_lane)[me])
     bins = table.first_code[columns, BINS]
     exactly, roughly = (join_columns(bins, n, slots, rough) for rough in (False, True))
-    ends = np.array([exactly, roughly + exactly[len(roughly) :]], dtype=np.int64)
-    count = np.dtype(np.uint16 if table.codes.dtype == np.uint16 else np.uint32)
-    histogram = aligned((slots, BINS + 1, 2, lanes), count)  # one more: else columns meet in the cache
     heaviest = max(int(target.weight.max(initial=1)), 1)
-    parted = n >= ROWS_TO_PART
+    large, alone = n >= ROWS_TO_PART, members == 1
+    shape, some = (slots, BINS + 1, 2, every), team.parted.shape[1]
+    lost = aligned((n // members // ROWS_PER_PACKED if large else 0, every), np.uint8)
     numbers, number, values = np.empty((1, 0)), np.zeros(m, dtype=np.int64), np.empty(0)
     if binned is not None and len(binned.numbers):
         numbers, number, values = binned.numbers, binned.number, table.values
+    histogram = team.filled[0] if alone else aligned((*shape[:-1], lanes), count)
+    cells, own_cells = team.filled[me], histogram
+    if count != np.uint16:
+        cells = aligned(shape, np.uint16)
+        cells[:] = 0
+        own_cells = cells if alone else cells.reshape(-1)[: histogram.size].reshape(histogram.shape)
     return Lanes(
-        weight=aligned((n, lanes), np.uint8),
-        rows=np.arange(n, dtype=ROW),
-        place=np.array([n, -1, np.iinfo(np.uint16).max // (heaviest * MOST_COPIES), 1, 0, NOT_LISTED]),
+        place=np.array([-1, np.iinfo(np.uint16).max // (heaviest * MOST_COPIES), 1, 0, NOT_LISTED, me]),
+        tally=np.zeros(every, dtype=np.uint8),
+        sums=np.zeros(every, dtype=np.uint16),
+        draws=np.empty(every, dtype=np.uint32),
+        roots=np.empty(every, dtype=np.uint64),
+        before=aligned(shape if large and m == slots else (0, *shape[1:]), count),
+        cells=cells,
+        places=np.empty(slots, dtype=np.uint64),
+        pairs=np.empty((slots, 2), dtype=np.int64),
+        ends=np.array([exactly, roughly + exactly[len(roughly) :]], dtype=np.int64),
+        rough=np.empty(slots, dtype=np.bool_),
+        wanted=np.empty(slots, dtype=np.int64),
+        inside=np.empty((slots, BINS), dtype=np.bool_),
+        sides=np.empty((slots, BINS), dtype=np.uint8),
+        lost=lost,
+        here=np.zeros(2, dtype=np.uint64),
+        before_here=np.full(2, ~np.uint64(0)),
+        parted=team.parted[0] if alone else np.empty(some, dtype=np.uint64),
+        keep=team.keep[0] if alone else np.empty((some, BINS, 2), dtype=np.uint64),
+        border=team.border[0] if alone else np.empty((some, BINS), dtype=np.bool_),
         state=np.full(lanes, GONE, dtype=np.int64),
         depth=np.zeros(lanes, dtype=np.int64),
         held=np.zeros(lanes, dtype=np.int64),
-        tally=np.zeros(lanes, dtype=np.uint8),
-        sums=np.zeros(lanes, dtype=np.uint16),
         bag=np.zeros(lanes, dtype=np.int64),
         words=np.zeros(lanes, dtype=np.int64),
         keys=np.zeros(lanes, dtype=np.uint64),
         total=np.zeros((2, lanes), dtype=np.int64),
         histogram=histogram,
-        before=aligned(histogram.shape if parted and m == slots else (0, *histogram.shape[1:]), count),
-        cells=histogram if count == np.uint16 else aligned(histogram.shape, np.uint16),
-        places=np.empty(slots, dtype=np.uint64),
-        pairs=np.empty((slots, 2), dtype=np.int64),
-        ends=ends,
-        joined=np.empty((n, len(exactly)), dtype=np.uint8),
-        rough=np.empty(slots, dtype=np.bool_),
-        wanted=np.empty(slots, dtype=np.int64),
-        inside=np.empty((slots, BINS), dtype=np.bool_),
-        sides=np.empty((slots, BINS), dtype=np.uint8),
+        own_cells=own_cells,
         missing=np.empty((slots, 2, lanes), dtype=count),
         variants=np.empty(slots, dtype=np.int64),
         reach=np.empty(lanes),
@@ -211,19 +298,10 @@ def new_lanes(table: Table, target: Target, columns: Array, trees: int, binned: 
         opened=np.empty(BINS, dtype=np.uint8),
         code=np.empty(n, dtype=np.uint32),
         kind=np.empty(n, dtype=np.uint8),
-        parts=aligned((BINS if parted else 0, PARTS + 1, 2, lanes), np.uint32),
+        parts=aligned((BINS if large else 0, PARTS + 1, 2, lanes), np.uint32),
         ends_of_parts=np.empty((BINS, PARTS + 1), dtype=np.int64),
-        packed=aligned((n // ROWS_PER_PACKED if parted else 0, lanes), np.uint8),
+        packed=lost.reshape(-1)[: lost.size // lanes * lanes].reshape(-1, lanes),
         numbers=frozen(numbers.view(np.uint64)),
         number=frozen(number),
         values=values.view(np.uint64),
-        here=np.zeros(2, dtype=np.uint64),
-        before_here=np.full(2, ~np.uint64(0)),
-        parted=np.empty(min(m, lanes), dtype=np.uint64),
-        keep=np.empty((min(m, lanes), BINS, 2), dtype=np.uint64),
-        border=np.empty((min(m, lanes), BINS), dtype=np.bool_),
-        column=np.full(lanes, m, dtype=np.uint64),
-        lowest=np.empty(lanes, dtype=np.uint64),
-        width=np.empty(lanes, dtype=np.uint64),
-        draws=np.empty(lanes, dtype=np.uint32),
     )

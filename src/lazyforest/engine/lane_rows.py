@@ -8,8 +8,8 @@ import numpy as np
 
 from lazyforest.engine.bootstrap import PASSED_EARLY, count_early, count_of, draw_word
 from lazyforest.engine.encoding import sortable
-from lazyforest.engine.lane_layout import LOST_ROWS, NOT_LISTED
-from lazyforest.engine.layout import POISSON, jit
+from lazyforest.engine.lane_layout import LOST_ROWS, ME, NOT_LISTED
+from lazyforest.engine.layout import BINS, POISSON, jit
 from lazyforest.engine.vectors import add_vectors, keep_vectors, tally_vectors
 
 FULL_BYTE = 255  # counters hold so many rows, and their weights
@@ -24,25 +24,31 @@ def draw_rows(
     used: Any,
     keys: Any,
     draws: Any,
+    rows: Any,
+    first: Any,
+    last: Any,
     weight: Any,
     tally: Any,
     sums: Any,
     held: Any,
     heavy: Any,
 ) -> Any:
-    """The weights of all rows in the first ``used`` lanes: how many rows each has, and how heavy they are together.
+    """The weights of rows[first:last] in the first ``used`` lanes: how many each has, and how heavy they are together.
 
-    Returns whether some rows weigh nothing, in any lane.
+    Rows that weigh nothing are forgotten; returns how many are left.
     """
-    lanes, weights, words, some_gone = keys.size, weight.reshape(-1), weight.view(np.uint64), False
+    lanes, weights, words, i = keys.size, weight.reshape(-1), weight.view(np.uint64), np.int64(first)
     held[:] = 0
     heavy[:] = 0
-    for start in range(0, row_ids.size, FULL_BYTE):
+    for start in range(first, last, FULL_BYTE):
         tally[:] = 0
         sums[:] = 0
-        for i in range(start, min(start + FULL_BYTE, row_ids.size)):
-            row, w = row_ids[i], np.uint8(row_weight[i])
-            some_gone |= w == 0
+        for at in range(start, min(start + FULL_BYTE, last)):
+            r = rows[at]
+            row, w = row_ids[r], np.uint8(row_weight[r])
+            if w == 0:
+                continue
+            rows[i] = r
             if bootstrap == POISSON:
                 for lane in range(lanes):
                     draws[lane] = draw_word(keys[lane], row)
@@ -62,27 +68,56 @@ def draw_rows(
                 weight[i, lane] = 0
             tally_vectors(tally, 0, weights, i * lanes, lanes)
             add_vectors(sums, 0, weights, i * lanes, lanes)
+            i += 1
         for lane in range(lanes):
             held[lane] += tally[lane]
             heavy[lane] += sums[lane]
-    return some_gone
+    return i - first
 
 
 @jit
-def keep_rows(table: Any, lanes: Any, n: Any, count: Any) -> Any:
-    """Rows that a lane does not keep, by the first ``count`` columns in ``lanes.parted``, weigh nothing there; those
-    that no lane has are forgotten, the others of each lane counted. Returns how many rows are left.
+def join_parted(team: Any, lanes: Any) -> Any:
+    """Which lanes keep the bins of a column, of all members together; returns the number of columns."""
+    members, count = team.n_parted.size, np.int64(0)
+    if members == 1:
+        return team.n_parted[0]
+    for member in range(members):
+        for i in range(team.n_parted[member]):
+            j, k = team.parted[member, i], np.int64(0)
+            while k < count and lanes.parted[k] != j:
+                k += 1
+            lanes.parted[k], new = j, k == count
+            count += new
+            keep, border, more, close = lanes.keep[k], lanes.border[k], team.keep[member, i], team.border[member, i]
+            for b in range(BINS):
+                keep[b, 0] = more[b, 0] if new else keep[b, 0] & more[b, 0]
+                keep[b, 1] = more[b, 1] if new else keep[b, 1] & more[b, 1]
+                border[b] = close[b] if new else border[b] | close[b]
+    return count
 
-    While no more than a third of the rows lose something, what they lose is listed in ``packed`` and ``order``.
+
+@jit
+def keep_rows(table: Any, team: Any, lanes: Any) -> None:
+    """A member's rows that a lane does not keep weigh nothing there; those that no lane has are forgotten, the others
+    of each lane counted.
+
+    While no more than a third of the rows lose something, what they lose is listed in ``lost`` and ``order``.
     """
-    weight, rows, parted, keep, border = lanes.weight, lanes.rows, lanes.parted, lanes.keep, lanes.border
-    width, weights, words, lost = weight.shape[1], weight.reshape(-1), weight.view(np.uint64), lanes.packed
-    lost_words, tally, held, kept = lost.view(np.uint64), lanes.tally, lanes.held, np.int64(0)
+    me, count = lanes.place[ME], join_parted(team, lanes)
+    weight, rows, parted, keep, border = team.weight, team.rows, lanes.parted, lanes.keep, lanes.border
+    width, weights, words, lost = weight.shape[1], weight.reshape(-1), weight.view(np.uint64), lanes.lost
+    lost_words, tally, held = lost.view(np.uint64), lanes.tally, team.held[me]
     n_lost, here, before = lanes.place[LOST_ROWS], lanes.here, lanes.before_here
+    first, kept = team.first_row[me], np.int64(team.first_row[me])
+    last = first + team.counts[me]
+    here[:] = 0
+    for member in range(team.here.shape[0]):
+        here[0] |= team.here[member, 0]
+        here[1] |= team.here[member, 1]
     held[:] = 0
-    for start in range(0, n, FULL_BYTE):
+    for start in range(first, last, FULL_BYTE):
         tally[:] = 0
-        for i in range(start, min(start + FULL_BYTE, n)):
+        for i in range(start, min(start + FULL_BYTE, last)):
             r = rows[i]
             low, high, close, k = here[0], here[1], False, 0
             while k < count and low | high != 0:
@@ -92,7 +127,7 @@ def keep_rows(table: Any, lanes: Any, n: Any, count: Any) -> Any:
                 close |= border[k, b]
                 k += 1
             listed = n_lost >= 0 and (close or low != here[0] or high != here[1])
-            if listed and (n_lost == lost.shape[0] or n_lost * LOST_SHARE > i + FULL_BYTE):
+            if listed and (n_lost == lost.shape[0] or n_lost * LOST_SHARE > i - first + FULL_BYTE):
                 n_lost, listed = np.int64(NOT_LISTED), False
             if listed:
                 lanes.order[n_lost] = r
@@ -105,7 +140,7 @@ def keep_rows(table: Any, lanes: Any, n: Any, count: Any) -> Any:
             else:
                 some = move_row(words[i], words[kept]) > 0
             if close:
-                some = keep_by_number(table, lanes, r, weight[kept], words[kept], count)
+                some = keep_by_number(table, team, lanes, r, weight[kept], words[kept], count)
             if listed:
                 n_lost += leave_difference(lost_words[n_lost], words[kept]) > 0
             tally_vectors(tally, 0, weights, kept * width, width)
@@ -114,11 +149,11 @@ def keep_rows(table: Any, lanes: Any, n: Any, count: Any) -> Any:
             held[lane] += tally[lane]
     lanes.place[LOST_ROWS] = n_lost
     before[0], before[1] = here[0], here[1]
-    return kept
+    team.counts[me] = kept - first
 
 
 @jit
-def keep_by_number(table: Any, lanes: Any, r: Any, weight: Any, words: Any, count: Any) -> Any:
+def keep_by_number(table: Any, team: Any, lanes: Any, r: Any, weight: Any, words: Any, count: Any) -> Any:
     """``keep_rows`` for a row in bins in which cuts lie: its codes tell or, in a table without, its numbers as words.
 
     Returns whether any lane has it.
@@ -129,8 +164,8 @@ def keep_by_number(table: Any, lanes: Any, r: Any, weight: Any, words: Any, coun
             bits = lanes.numbers[lanes.number[j]]
             code = sortable(bits[r]) if bits.size > 0 else np.uint64(table.codes[j, r])
             for lane in range(weight.size):
-                w, elsewhere = weight[lane], lanes.column[lane] != j
-                weight[lane] = w if elsewhere | (code - lanes.lowest[lane] < lanes.width[lane]) else np.uint8(0)
+                w, elsewhere = weight[lane], team.column[lane] != j
+                weight[lane] = w if elsewhere | (code - team.lowest[lane] < team.width[lane]) else np.uint8(0)
     some = np.uint64(0)
     for k in range(words.size):
         some |= words[k]

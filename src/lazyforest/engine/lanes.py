@@ -19,22 +19,32 @@ from lazyforest.engine.bootstrap import BAG, CHILD, mix, root_key
 from lazyforest.engine.encoding import sortable
 from lazyforest.engine.exploration import Handed, Task, cast
 from lazyforest.engine.lane_bins import CLOSED, add_bins, sort_by_bin, sort_opened
-from lazyforest.engine.lane_histograms import accumulate, fill_groups, fill_lanes, join_codes, sums_are_kept
+from lazyforest.engine.lane_histograms import (
+    accumulate,
+    fill_groups,
+    fill_lanes,
+    join_codes,
+    join_members,
+    list_inside,
+    pays_by_rows,
+    sum_groups,
+    sums_are_kept,
+)
 from lazyforest.engine.lane_layout import (
     DONE,
     GONE,
     LOST_ROWS,
+    ME,
     NOT_LISTED,
     PACKED_ROWS,
     ROUGH_PAYS,
     ROUGHLY,
-    ROWS,
-    ROWS_PER_BLOCK,
     SMALL,
     SORTED,
     WALKING,
     WORTH,
     Lanes,
+    Team,
 )
 from lazyforest.engine.lane_rows import draw_rows, keep_rows
 from lazyforest.engine.layout import (
@@ -52,6 +62,7 @@ from lazyforest.engine.layout import (
     inlined,
     jit,
 )
+from lazyforest.engine.meeting import meet
 from lazyforest.engine.nodes import NUMBER, Best, Node
 from lazyforest.engine.partition import is_valid_code, is_valid_value, midpoint, settle
 from lazyforest.engine.sets import search_prefixes_of_two
@@ -59,36 +70,56 @@ from lazyforest.engine.two import SLACK, count_groups, score_two, sets_may_win
 
 
 @inlined
-def draw_lanes(table: Any, target: Any, rules: Any, f: Any, first: Any, last: Any, lanes: Any) -> None:
-    """The counts of every row in the trees first to last, and their roots."""
-    keys, held, heavy, used = lanes.keys, lanes.held, lanes.words, last - first
+def draw_lanes(target: Any, rules: Any, first: Any, last: Any, team: Any, lanes: Any) -> None:
+    """The counts of a member's rows in the trees first to last."""
+    me, keys = lanes.place[ME], lanes.roots
     for lane in range(keys.size):
         keys[lane] = mix(mix(rules.seed, np.uint64(first + lane)), BAG)
-    some_gone = draw_rows(
+    team.counts[me] = draw_rows(
         rules.bootstrap,
         target.row_ids,
         target.weight,
-        used,
+        last - first,
         keys,
         lanes.draws,
-        lanes.weight,
+        team.rows,
+        team.first_row[me],
+        team.first_row[me + 1],
+        team.weight,
         lanes.tally,
         lanes.sums,
-        held,
-        heavy,
+        team.held[me],
+        team.heavy[me],
     )
+
+
+@inlined
+def begin_lanes(rules: Any, f: Any, first: Any, last: Any, team: Any, lanes: Any) -> None:
+    """A member's lanes are at the roots of their trees."""
     most, light = min(f.size, 1 << (8 * lanes.histogram.itemsize)), True
-    for lane in range(used):  # a lane that is too heavy would be counted beside the others: none walks then
-        light &= heavy[lane] < most
-    for lane in range(keys.size):
-        keys[lane] = root_key(rules.seed, first + lane)
-        lanes.state[lane] = GONE if lane >= used else WALKING if light else DONE
-        lanes.depth[lane], lanes.bag[lane] = 0, held[lane]
-        lanes.words[lane] = held[lane] + (1 if rules.algorithm != LAZY else 0)
-    list_lanes(lanes.state, lanes.here)
-    if some_gone:
-        lanes.place[ROWS] = keep_rows(table, lanes, lanes.place[ROWS], 0)
-    stop_lanes(lanes.state, held, lanes.place[ROWS])
+    for lane in range(last - first):  # one that is too heavy would be counted beside the others: none walks then
+        heavy = np.int64(0)
+        for member in range(team.heavy.shape[0]):
+            heavy += team.heavy[member, lane]
+        light &= heavy < most
+    sum_held(team, lanes)
+    for lane in range(lanes.keys.size):
+        tree = first + team.first_lane[lanes.place[ME]] + lane
+        lanes.keys[lane] = root_key(rules.seed, tree)
+        lanes.state[lane] = GONE if tree >= last else WALKING if light else DONE
+        lanes.depth[lane], lanes.bag[lane] = 0, lanes.held[lane]
+        lanes.words[lane] = lanes.held[lane] + (1 if rules.algorithm != LAZY else 0)
+    stop_lanes(team, lanes)
+
+
+@inlined
+def sum_held(team: Any, lanes: Any) -> None:
+    """How many rows each lane of a member has, of those of all members."""
+    from_lane = team.first_lane[lanes.place[ME]]
+    for lane in range(lanes.held.size):
+        lanes.held[lane] = 0
+        for member in range(team.held.shape[0]):
+            lanes.held[lane] += team.held[member, from_lane + lane]
 
 
 @jit
@@ -197,7 +228,9 @@ def remember(lanes: Any, lane: Any, best: Any, search: Any, table: Any) -> None:
 
 
 @inlined
-def search_lane(table: Any, target: Any, search: Any, bag: Any, lanes: Any, lane: Any, j: Any, slot: Any) -> None:
+def search_lane(
+    table: Any, target: Any, search: Any, bag: Any, team: Any, lanes: Any, lane: Any, j: Any, slot: Any
+) -> None:
     """``search_column`` of ordinary nodes, for one lane; ``lanes.order`` is sorted by the column's bins when needed."""
     total, none = bag.total, np.int64(0)
     total[0], total[1] = lanes.total[0, lane], lanes.total[1, lane]
@@ -234,11 +267,11 @@ def search_lane(table: Any, target: Any, search: Any, bag: Any, lanes: Any, lane
         if n_codes > BINS:
             if lanes.place[SORTED] != j:
                 wanted = lanes.wanted[slot] if lanes.rough[slot] else np.int64(EVERY_GROUP)
-                sort_by_bin(lanes.rows, lanes.place[ROWS], table.coarse, j, lanes.order, lanes.starts, wanted)
+                sort_by_bin(team.rows, team.first_row, team.counts, table.coarse, j, lanes.order, lanes.starts, wanted)
                 lanes.place[SORTED], lanes.place[PACKED_ROWS] = j, 0
                 lanes.opened[:] = CLOSED
-            sort_opened(table, target, search, lanes, j, n_opened)
-            add_bins(search, lanes, lane, slot, total, reach, n_opened)
+            sort_opened(table, target, search, team, lanes, j, n_opened)
+            add_bins(search, team, lanes, lane, slot, total, reach, n_opened)
         any_missing = missing[0] + missing[1] > 0
         for variant in range(2 if any_missing else 1):
             best = search_opened_of_two(node, search, j, none, variant, any_missing, n_codes <= BINS, n_opened, best)
@@ -247,68 +280,64 @@ def search_lane(table: Any, target: Any, search: Any, bag: Any, lanes: Any, lane
 
 
 @inlined
-def choose_in_lanes(table: Any, target: Any, rules: Any, search: Any, bag: Any, lanes: Any, votes: Any) -> None:
+def choose_in_lanes(
+    table: Any, target: Any, rules: Any, search: Any, bag: Any, team: Any, lanes: Any, votes: Any
+) -> None:
     """The best condition of every walking lane, in ``lanes.best``."""
-    n, m, f, reach, total = lanes.place[ROWS], search.columns.size, search.f, lanes.reach, lanes.total
-    slots, is_category, may_win, rough = lanes.histogram.shape[0], table.is_category, lanes.may_win, lanes.rough
-    lanes.place[SORTED], group, filled, n_rough = -1, np.int64(0), np.int64(0), np.int64(0)
+    m, slots, members = search.columns.size, lanes.histogram.shape[0], team.counts.size
+    lanes.place[SORTED], group, wanted, n_rough = -1, np.int64(0), np.int64(0), np.int64(0)
     for start in range(0, m, slots):
         columns, first_group = search.columns[start : min(m, start + slots)], group
-        group = fill_lanes(table, target, lanes, columns, first_group, start)
+        by_rows = pays_by_rows(table, team, lanes, columns)
+        group = fill_lanes(table, target, team, lanes, columns, first_group, start, by_rows)
+        if by_rows:
+            meet(team.signals, members)
+        join_members(table, team, lanes, columns, start, by_rows)
         if start == 0:
-            begin_search(rules, f, bag, lanes, votes)
+            begin_search(rules, search.f, bag, lanes, votes)
         # edges of groups of numbers, sets, cuts of numbers: these last, for a set that ties with a higher column
         for turn in range(3):
             if turn == 2:
-                find_wanted(search.f, lanes, columns)
-                filled += fill_groups(
-                    lanes.weight,
-                    lanes.rows,
-                    n,
-                    lanes.joined,
-                    table.coarse,
-                    target.y,
-                    columns,
-                    lanes.ends[lanes.place[ROUGHLY]],
-                    first_group,
-                    start,
-                    lanes.pairs,
-                    rough,
-                    lanes.wanted,
-                    lanes.inside,
-                    lanes.sides,
-                    lanes.place[ROWS_PER_BLOCK],
-                    lanes.cells,
-                    lanes.histogram,
-                )
+                n_rough += find_wanted(search.f, team, lanes, columns)
+                meet(team.signals, members)
+                wanted += fill_wanted_groups(table, target, team, lanes, columns, first_group, start)
             for slot in range(columns.size):
-                j = columns[slot]
-                n_rough += turn == 0 and rough[slot]
-                if is_category[j] != (turn == 1):
-                    continue
-                n_bins = min(table.first_code[j, BINS], BINS)
-                sums, missing, edges = lanes.histogram[slot, :n_bins], lanes.missing[slot], lanes.edges[slot]
-                if turn == 0:
-                    lanes.variants[slot] = 1 + accumulate(sums, missing, rough[slot])
-                    raise_reach(sums, missing, lanes.variants[slot], total, f, edges, reach)
-                    continue
-                if turn == 1:
-                    bound_sets(sums, total, f, reach, lanes.bounds, may_win)
-                else:
-                    bound_lanes(sums, missing, lanes.variants[slot], total, f, edges, reach, may_win)
-                for lane in range(may_win.size):
-                    if lanes.state[lane] == WALKING and may_win[lane]:
-                        search_lane(table, target, search, bag, lanes, lane, j, slot)
-    if filled * ROUGH_PAYS > n_rough * BINS:
+                if table.is_category[columns[slot]] == (turn == 1):
+                    look_at_column(table, target, search, bag, team, lanes, columns[slot], slot, turn)
+        meet(team.signals, members)
+    if wanted * ROUGH_PAYS > n_rough * BINS:
         lanes.place[ROUGHLY] = 0
 
 
 @inlined
-def find_wanted(f: Any, lanes: Any, columns: Any) -> None:
-    """The groups of rough columns' bins that may hold the best cut of some lane."""
+def look_at_column(
+    table: Any, target: Any, search: Any, bag: Any, team: Any, lanes: Any, j: Any, slot: Any, turn: Any
+) -> None:
+    """Score the edges of groups of bins (turn 0), or search the column in the lanes where it may win."""
+    n_bins, f = min(table.first_code[j, BINS], BINS), search.f
+    reach, total, may_win = lanes.reach, lanes.total, lanes.may_win
+    sums, missing, edges = lanes.histogram[slot, :n_bins], lanes.missing[slot], lanes.edges[slot]
+    if turn == 0:
+        lanes.variants[slot] = 1 + accumulate(sums, missing, lanes.rough[slot])
+        raise_reach(sums, missing, lanes.variants[slot], total, f, edges, reach)
+        return
+    if turn == 1:
+        bound_sets(sums, total, f, reach, lanes.bounds, may_win)
+    else:
+        bound_lanes(sums, missing, lanes.variants[slot], total, f, edges, reach, may_win)
+    for lane in range(may_win.size):
+        if lanes.state[lane] == WALKING and may_win[lane]:
+            search_lane(table, target, search, bag, team, lanes, lane, j, slot)
+
+
+@inlined
+def find_wanted(f: Any, team: Any, lanes: Any, columns: Any) -> Any:
+    """The groups of rough columns' bins that may hold the best cut of some lane; returns the number of such columns."""
+    wanted, n_rough = team.wanted[lanes.place[ME]], np.int64(0)
     for slot in range(columns.size):
-        lanes.wanted[slot] = 0
+        wanted[slot] = 0
         if lanes.rough[slot]:
+            n_rough += 1
             bound_lanes(
                 lanes.histogram[slot, :BINS],
                 lanes.missing[slot],
@@ -321,7 +350,25 @@ def find_wanted(f: Any, lanes: Any, columns: Any) -> None:
             )
             for lane in range(lanes.may_win.size):
                 if lanes.state[lane] == WALKING:
-                    lanes.wanted[slot] |= lanes.may_win[lane]
+                    wanted[slot] |= lanes.may_win[lane]
+    return n_rough
+
+
+@inlined
+def fill_wanted_groups(
+    table: Any, target: Any, team: Any, lanes: Any, columns: Any, first_group: Any, start: Any
+) -> Any:
+    """The bins of rough columns in groups that some lane of the team wants; returns how many."""
+    for slot in range(columns.size):
+        lanes.wanted[slot] = 0
+        for member in range(team.wanted.shape[0]):
+            lanes.wanted[slot] |= team.wanted[member, slot]
+    bins = list_inside(lanes.wanted, lanes.rough, lanes.inside, columns)
+    if bins > 0:
+        fill_groups(table, target, team, lanes, columns, first_group, start)
+        meet(team.signals, team.counts.size)
+        sum_groups(team, lanes, columns)
+    return bins
 
 
 @inlined
@@ -344,9 +391,9 @@ def begin_search(rules: Any, f: Any, bag: Any, lanes: Any, votes: Any) -> None:
 
 
 @inlined
-def part_lanes(table: Any, rules: Any, X: Any, search: Any, bag: Any, lanes: Any) -> None:
+def part_lanes(table: Any, rules: Any, X: Any, search: Any, bag: Any, team: Any, lanes: Any) -> None:
     """Every lane that has a condition goes to the query's side of it; the others are done."""
-    state, best = lanes.state, lanes.best
+    state, best, me = lanes.state, lanes.best, lanes.place[ME]
     for lane in range(state.size):
         if state[lane] != WALKING:
             continue
@@ -362,41 +409,46 @@ def part_lanes(table: Any, rules: Any, X: Any, search: Any, bag: Any, lanes: Any
             lanes.words[lane] += 1
         lanes.depth[lane] += 1
     lanes.place[LOST_ROWS] = 0 if sums_are_kept(lanes) else NOT_LISTED
-    list_lanes(state, lanes.here)
+    list_lanes(state, team.first_lane[me], team.here[me])
     count = np.int64(0)
     for k in range(search.columns.size):
-        count += find_kept(table, rules, X, search, bag, lanes, search.columns[k], count)
-    lanes.place[ROWS] = keep_rows(table, lanes, lanes.place[ROWS], count)
+        count += find_kept(table, rules, X, search, bag, team, lanes, search.columns[k], count)
+    team.n_parted[me] = count
+    meet(team.signals, team.counts.size)
+    keep_rows(table, team, lanes)
+    meet(team.signals, team.counts.size)
+    sum_held(team, lanes)
     for lane in range(state.size):
         if state[lane] == WALKING:
             lanes.words[lane] += lanes.held[lane]
-    stop_lanes(state, lanes.held, lanes.place[ROWS])
+    stop_lanes(team, lanes)
 
 
 @jit
-def list_lanes(state: Any, here: Any) -> None:
+def list_lanes(state: Any, from_lane: Any, here: Any) -> None:
     """The lanes that are not gone, a bit each."""
     here[:] = 0
-    for lane in range(state.size):
-        here[lane // 64] |= np.uint64(state[lane] != GONE) << np.uint64(lane % 64)
+    for k in range(state.size):
+        lane = from_lane + k
+        here[lane // 64] |= np.uint64(state[k] != GONE) << np.uint64(lane % 64)
 
 
 @inlined
-def find_kept(table: Any, rules: Any, X: Any, search: Any, bag: Any, lanes: Any, j: Any, k: Any) -> Any:
-    """Which bins of column j each lane keeps, as the k-th of such columns; returns whether a lane's condition is on it.
+def find_kept(table: Any, rules: Any, X: Any, search: Any, bag: Any, team: Any, lanes: Any, j: Any, k: Any) -> Any:
+    """Which bins of column j each lane of a member keeps, as its k-th such column; returns whether it is one.
 
     A lane keeps the whole bin in which its cut lies: rows of such bins are told apart by their codes.
     """
     found, first_code, member, most = False, table.first_code[j], bag.member, ~np.uint64(0)
-    n_bins, has_codes = min(first_code[BINS], BINS), lanes.numbers.size == 0
+    n_bins, has_codes, me = min(first_code[BINS], BINS), lanes.numbers.size == 0, lanes.place[ME]
     for lane in range(lanes.state.size):
         if lanes.state[lane] != WALKING or lanes.best[lane, 0] != j:
             continue
-        keep, border, word = lanes.keep[k], lanes.border[k], lane // 64
+        keep, border, at = team.keep[me, k], team.border[me, k], team.first_lane[me] + lane
         if not found:
             for b in range(n_bins):
-                keep[b, 0], keep[b, 1], border[b] = lanes.here[0], lanes.here[1], False
-            lanes.parted[k], found = j, True
+                keep[b, 0], keep[b, 1], border[b] = most, most, False
+            team.parted[me, k], found = j, True
         best = recall(lanes, lane)
         n_members = max(best.n_members, 0)
         for p in range(n_members):
@@ -405,7 +457,7 @@ def find_kept(table: Any, rules: Any, X: Any, search: Any, bag: Any, lanes: Any,
         total, left = lanes.total[:, lane], lanes.left[lane]
         condition = settle(total, threshold, best, search.members, left, member, rules.criterion)
         side = is_valid_value(condition, X[0, j], member)
-        others = ~(np.uint64(1) << np.uint64(lane % 64))
+        word, others = at // 64, ~(np.uint64(1) << np.uint64(at % 64))
         if condition.missing_is_valid != side:
             keep[0, word] &= others
         for b in range(1, n_bins):
@@ -413,27 +465,31 @@ def find_kept(table: Any, rules: Any, X: Any, search: Any, bag: Any, lanes: Any,
                 border[b] = True
             elif is_valid_code(condition, first_code[b], member) != side:
                 keep[b, word] &= others
-        lanes.column[lane], lanes.lowest[lane], lanes.width[lane] = j, 0, most
+        team.column[at], team.lowest[at], team.width[at] = j, 0, most
         if not condition.is_set:
             cut = np.uint64(condition.cut) if has_codes else sortable(lanes.near.view(np.uint64)[lane, 1])
-            lanes.lowest[lane] = cut if side else np.uint64(1)
-            lanes.width[lane] = most - cut if side else cut - np.uint64(1)
+            team.lowest[at] = cut if side else np.uint64(1)
+            team.width[at] = most - cut if side else cut - np.uint64(1)
         for p in range(n_members):
             member[search.members[p]] = False
         lanes.keys[lane] = mix(lanes.keys[lane], CHILD + np.uint64(side))
     return found
 
 
-@jit
-def stop_lanes(state: Any, held: Any, n: Any) -> None:
+@inlined
+def stop_lanes(team: Any, lanes: Any) -> None:
     """Lanes go on where nodes are large and share most of their rows."""
-    together = np.int64(0)
+    state, held, together, n, walking = lanes.state, lanes.held, np.int64(0), np.int64(0), False
+    for member in range(team.counts.size):
+        n += team.counts[member]
     for lane in range(state.size):
         together += held[lane] if state[lane] == WALKING else 0
     for lane in range(state.size):
         alone = held[lane] <= SMALL or together * WORTH < n * state.size
         if state[lane] == WALKING and alone:
             state[lane] = DONE
+        walking |= state[lane] == WALKING
+    team.walking[lanes.place[ME]] = walking
 
 
 @entry
@@ -444,37 +500,49 @@ def walk_lanes(
     X: Any,
     search: Any,
     bag: Any,
+    team: Any,
     lanes: Any,
     first: Any,
     last: Any,
     votes: Any,
 ) -> None:
-    """Go down, the trees first to last together, until all lanes are done; those that come to a leaf vote."""
-    draw_lanes(table, target, rules, search.f, first, last, lanes)
-    joined = np.int64(-1)
-    while any_walking(lanes.state):
+    """Go down, the trees first to last together, until all lanes are done; those that come to a leaf vote.
+
+    Every member of the team calls this at the same time.
+    """
+    me, members, joined = lanes.place[ME], team.counts.size, np.int64(-1)
+    draw_lanes(target, rules, first, last, team, lanes)
+    meet(team.signals, members)
+    begin_lanes(rules, search.f, first, last, team, lanes)
+    meet(team.signals, members)
+    while any_walking(team.walking):
         if joined != lanes.place[ROUGHLY]:  # at first, and once twos are told apart
             joined = lanes.place[ROUGHLY]
-            n, ends = lanes.place[ROWS], lanes.ends[joined]
-            join_codes(lanes.rows, n, table.coarse, search.columns, table.first_code, ends, lanes.joined)
-        choose_in_lanes(table, target, rules, search, bag, lanes, votes)
-        part_lanes(table, rules, X, search, bag, lanes)
+            lo, ends = team.first_row[me], lanes.ends[joined]
+            hi = lo + team.counts[me]
+            join_codes(team.rows, lo, hi, table.coarse, search.columns, table.first_code, ends, team.joined)
+            meet(team.signals, members)
+        choose_in_lanes(table, target, rules, search, bag, team, lanes, votes)
+        part_lanes(table, rules, X, search, bag, team, lanes)
+        meet(team.signals, members)
 
 
 @jit
-def any_walking(state: Any) -> Any:
-    for lane in range(state.size):
-        if state[lane] == WALKING:
+def any_walking(walking: Any) -> Any:
+    for member in range(walking.size):
+        if walking[member]:
             return True
     return False
 
 
-def walk_together(task: Task, lanes: Lanes, trees: range, votes: Array) -> tuple[Array, Handed]:
-    """``walk_lanes``; returns the rows that are left, and the nodes that they are in."""
+def walk_together(task: Task, team: Team, lanes: Lanes, trees: range, votes: Array) -> tuple[Array, range, Handed]:
+    """``walk_lanes`` for a member; returns the rows that are left, which trees are its own, and their nodes."""
     walk_lanes(
-        task.table, task.target, task.rules, task.X, task.search, task.bag, lanes, trees.start, trees.stop, votes
+        task.table, task.target, task.rules, task.X, task.search, task.bag, team, lanes, trees.start, trees.stop, votes
     )
-    n = int(lanes.place[ROWS])
-    return lanes.rows[:n], Handed(
-        lanes.weight[:n], lanes.state == DONE, lanes.depth, lanes.words, lanes.bag, lanes.keys
-    )
+    me = int(lanes.place[ME])
+    own = slice(*team.first_lane[me : me + 2].tolist())
+    left = [slice(first, first + n) for first, n in zip(team.first_row.tolist(), team.counts.tolist(), strict=False)]
+    weight = np.concatenate([team.weight[some, own] for some in left]) if len(left) > 1 else team.weight[left[0]]
+    handed = Handed(weight, lanes.state == DONE, lanes.depth, lanes.words, lanes.bag, lanes.keys)
+    return np.concatenate([team.rows[some] for some in left]), trees[own], handed
