@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from functools import partial, reduce
 from typing import Any, NamedTuple
 
 import numpy as np
 from joblib import Parallel, cpu_count, delayed, effective_n_jobs
 
-from lazyforest.engine.exploration import Task, explore_recording, explore_silently, new_room, new_task
+from lazyforest.engine.exploration import Task, explore_recording, explore_silently, go_on, new_room, new_task
 from lazyforest.engine.folds import explore_without
 from lazyforest.engine.lane_layout import Team, count_lanes, most_members, new_lanes, new_team, table_of_bins
 from lazyforest.engine.lanes import walk_together
@@ -37,7 +36,7 @@ from lazyforest.engine.record import Record, walk
 from lazyforest.engine.subtraction import can_subtract
 from lazyforest.kept import Kept, rank_rows
 from lazyforest.progress import Progress
-from lazyforest.threads import threads_are_wanted, work_together
+from lazyforest.threads import threads, threads_are_wanted, work_together
 
 ROWS_LEFT_OUT = 1e5  # a kernel call answers so many, over its trees: it ends within seconds
 SLOWER = 5  # where each row that is left out needs a search of its own, it answers fewer
@@ -126,7 +125,7 @@ def call_all(shared: Shared, calls: Sequence[tuple[Any, ...]], jobs: int) -> Ite
     if min(jobs, len(calls)) <= 1:
         yield from (call(shared, *own) for own in calls)
     elif threads_are_wanted():
-        with ThreadPoolExecutor(jobs) as pool:
+        with threads(jobs) as pool:
             yield from pool.map(call, [shared] * len(calls), *zip(*calls, strict=True))
     else:
         yield from Parallel(n_jobs=jobs, return_as="generator")(delayed(call)(shared, *own) for own in calls)
@@ -193,18 +192,14 @@ def explore_as_member(
     votes = no_votes(forest, X)
     table = forest.table if binned is None else table_of_bins(binned)
     lanes = new_lanes(team, me, table, forest.target, columns, binned)
-    above = new_task(table, forest.target, forest.rules, X, columns)
+    task = new_task(table, forest.target, forest.rules, X, columns)
     ready()
-    rows, trees, handed = walk_together(above, team, lanes, trees, votes)
-    size = total_bytes((above.bag, above.search, above.small, lanes, votes)) - lanes.numbers.nbytes  # these are kept
-    spent = costs_of(above, size)
-    if not handed.wanted.any():
-        return Answer(votes, spent, [])
-    table = take_table(table, rows) if binned is None else rank_rows(binned, rows)
-    below = new_task(table, take_target(forest.target, rows), forest.rules, X, columns, handed)
-    explore_silently(below, trees, votes)
-    size = total_bytes((table, below.bag, below.search, below.small))
-    return Answer(votes, spent.plus(costs_of(below, size))._replace(bytes=spent.bytes + size), [])
+    rows, trees, handed = walk_together(task, team, lanes, trees, votes)
+    if handed.wanted.any():
+        table = take_table(table, rows) if binned is None else rank_rows(binned, rows)
+        explore_silently(go_on(task, table, take_target(forest.target, rows), handed), trees, votes)
+    size = total_bytes((task.bag, task.search, task.small, lanes, votes)) - lanes.numbers.nbytes  # these are kept
+    return Answer(votes, costs_of(task, size + (total_bytes(table) if handed.wanted.any() else 0)), [])
 
 
 def explore(forest: Forest, X: Array, columns: Array, n_jobs: int | None, verbose: bool) -> Answer:

@@ -123,10 +123,8 @@ class Task(NamedTuple):
     handed: Handed
 
 
-def new_task(
-    table: Table, target: Target, rules: Rules, X: Array, columns: Array, handed: Handed | None = None
-) -> Task:
-    """Buffers for exploring trees that may use ``columns`` (ascending), from their roots or from nodes handed over."""
+def new_task(table: Table, target: Target, rules: Rules, X: Array, columns: Array) -> Task:
+    """Buffers for exploring trees that may use ``columns`` (ascending)."""
     n = table.coarse.shape[0]
     heaviest = int(target.weight.max(initial=0))
     most = max(MOST_COPIES * int(target.weight.sum()), n * heaviest)  # or every draw takes the same row
@@ -156,7 +154,12 @@ def new_task(
     f = frozen(x_log2_x_table(2 * int(target.weight.sum())))
     search = new_search(table, target, weight, f, frozen(columns))
     small = new_small(table, target, weight, listed)
-    return Task(table, target, rules, X, search, small, bag, handed or nothing_handed())
+    return Task(table, target, rules, X, search, small, bag, nothing_handed())
+
+
+def go_on(task: Task, table: Table, target: Target, handed: Handed) -> Task:
+    """The same buffers, for a table of some of the rows and the nodes that were handed over with it."""
+    return task._replace(table=Table(*map(frozen, table)), target=Target(*map(frozen, target)), handed=handed)
 
 
 @public

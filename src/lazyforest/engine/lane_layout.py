@@ -183,10 +183,13 @@ def join_columns(bins: Array, n: int, slots: int, roughly: bool) -> list[int]:
 
 
 def deal_rows(n: int, members: int) -> tuple[Array, Array]:
-    """Rows in blocks, dealt out in turn: all members get some of every part of a table. And where each one's begin."""
-    member = np.arange(n) // DEALT % members
-    rows = np.argsort(member, kind="stable") if members > 1 else np.arange(n)
-    return rows.astype(ROW), np.cumsum([0, *np.bincount(member, minlength=members)])
+    """Rows in blocks, dealt out in turn: all members get some of every part of a table. And where each one's begin.
+
+    What cannot be dealt out evenly goes to the last.
+    """
+    rows, size = np.arange(n, dtype=ROW), n // (DEALT * members) * DEALT
+    dealt = rows[: size * members].reshape(-1, members, DEALT).swapaxes(0, 1).ravel()
+    return np.concatenate([dealt, rows[size * members :]]), np.array([*(size * k for k in range(members)), n])
 
 
 def most_members(trees: int) -> int:
