@@ -164,9 +164,9 @@ def part_bin(order: Any, kind: Any, lo: Any, hi: Any, weight: Any, from_lane: An
 def pack_bin(order: Any, weight: Any, from_lane: Any, packed: Any, at: Any) -> None:
     """Weights of a bin's rows one after the other: lanes come back to them, one by one."""
     for k in range(order.size):
-        here, there = weight[order[k]], packed[at + k]
+        here, there = weight[order[k], from_lane:], packed[at + k]
         for lane in range(there.size):
-            there[lane] = here[from_lane + lane]
+            there[lane] = here[lane]
         order[k] = at + k
 
 
