@@ -2,13 +2,13 @@
 
 import subprocess
 import sys
-import threading
+import time
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
 
-from lazyforest import LazyForestClassifier, threads
+from lazyforest import LazyForestClassifier, runner, threads
 from lazyforest.engine.lane_layout import deal_rows
 from lazyforest.engine.layout import public
 from lazyforest.engine.meeting import meet, new_signals
@@ -55,8 +55,41 @@ def test_a_thread_that_cannot_be_started(monkeypatch):
     monkeypatch.setattr(threads, "ThreadPoolExecutor", Full)
     with pytest.raises(RuntimeError, match="can't start"):
         threads.work_together(lambda _, ready: ready(), 2)
-    assert isinstance(started[0].exception(timeout=10), threading.BrokenBarrierError)
+    assert isinstance(started[0].exception(timeout=10), threads.Missing)
+    assert not threads.idle[2]
+
+
+def test_a_team_that_is_interrupted(monkeypatch):
+    """Those who have passed the gate come to their end; who waits before it is sent home."""
+    ended = []
+
+    def interrupted(_):
+        time.sleep(0.1)
+        raise KeyboardInterrupt
+
+    def work(member, ready):
+        ready()
+        time.sleep(0.3)
+        ended.append(member)
+
+    monkeypatch.setattr(threads, "wait", interrupted)
+    pool = ThreadPoolExecutor(2)
+    threads.idle[2] = [pool]
+    with pytest.raises(KeyboardInterrupt):
+        threads.work_together(work, 2)
+    assert sorted(ended) == [0, 1]
     assert not threads.idle[2], "threads that were interrupted are not used again"
+
+
+def test_a_gate_that_has_opened_stays_open():
+    gate = threads.Gate(1)
+    gate.wait()
+    gate.lock()
+    assert not gate.locked
+    closed = threads.Gate(2)
+    closed.lock()
+    with pytest.raises(threads.Missing):
+        closed.wait()
 
 
 def meet_often(signals, members, me, seen, wrong):
@@ -84,7 +117,7 @@ def test_rows_are_dealt_out(n, members):
     assert len(first) == members + 1
     assert (first[0], first[-1]) == (0, n)
     shares = np.diff(first)
-    assert shares.max() - shares.min() < 256 * members
+    assert shares.max() - shares.min() <= 1
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows does not fork")
@@ -121,3 +154,24 @@ def test_sorted_rows_and_many_threads(jobs):
         one.rows_scanned,
         one.stack_words,
     )
+
+
+@pytest.mark.parametrize(
+    ("trees", "jobs", "lanes", "expected"),
+    [(100, 2, 16, (1, 2)), (100, 8, 32, (2, 4)), (17, 9, 128, (2, 4)), (100, 4, 128, (4, 1))],
+)
+def test_threads_are_all_in_use(trees, jobs, lanes, expected, monkeypatch):
+    """In teams, as large as lanes allow, or in several at once."""
+    asked = []
+
+    def call_all(shared, calls, teams):
+        asked.append((calls[0][2], teams))
+        return original(shared, calls, 1)
+
+    original = runner.call_all
+    monkeypatch.setattr(runner, "call_all", call_all)
+    monkeypatch.setattr(runner, "cpu_count", lambda: jobs)
+    monkeypatch.setattr(runner, "count_lanes", lambda *_: lanes)
+    X = np.random.default_rng(2).normal(size=(1100, 2))
+    LazyForestClassifier(trees, random_state=0, n_jobs=jobs).fit(X, X[:, 0] > X[:, 1]).predict(X[:1])
+    assert asked == [expected]

@@ -90,13 +90,26 @@ class Answer(NamedTuple):
     trees: list[Record]
 
 
-def total_bytes(value: Any) -> int:
-    """Bytes of all arrays in nested tuples and lists."""
+def total_bytes(value: Any, without: Any = ()) -> int:
+    """Bytes of all arrays in nested tuples and lists, each once, also where several look at it."""
+    found: dict[int, int] = {}
+    note_bytes(value, found)
+    known: dict[int, int] = {}
+    note_bytes(without, known)
+    return sum(size for owner, size in found.items() if owner not in known)
+
+
+def note_bytes(value: Any, found: dict[int, int]) -> None:
+    """The bytes of arrays, by who holds them."""
     if isinstance(value, np.ndarray):  # first: most are
-        return value.nbytes
-    if isinstance(value, (tuple, list)):
-        return sum(map(total_bytes, value))
-    return int(getattr(value, "nbytes", 0))
+        while isinstance(value.base, np.ndarray):
+            value = value.base
+        found[id(value)] = value.nbytes
+    elif isinstance(value, (tuple, list)):
+        for part in value:
+            note_bytes(part, found)
+    elif hasattr(value, "nbytes"):
+        found[id(value)] = int(value.nbytes)
 
 
 class Shared:
@@ -170,8 +183,8 @@ def count_side_by_side(forest: Forest, n_queries: int, n_columns: int) -> int:
 def explore_side_by_side(forest: Forest, X: Array, columns: Array, trees: range, members: int) -> Answer:
     """``explore_some`` for one query: all trees together as long as they share rows, then each with what is left."""
     binned = forest.kept.binned
-    shape = forest.table if binned is None else binned
-    team = new_team(shape, columns, len(trees), min(members, most_members(len(trees))))
+    encoded = forest.table if binned is None else binned
+    team = new_team(encoded, columns, len(trees), min(members, most_members(len(trees))))
     found = work_together(partial(explore_as_member, forest, binned, X, columns, trees, team), len(team.counts))
     costs = reduce(Costs.plus, (answer.costs for answer in found))
     size = total_bytes(team) + sum(answer.costs.bytes for answer in found)
@@ -195,11 +208,12 @@ def explore_as_member(
     task = new_task(table, forest.target, forest.rules, X, columns)
     ready()
     rows, trees, handed = walk_together(task, team, lanes, trees, votes)
+    own, others = [task.bag, task.search, task.small, lanes, votes], [team, task.search.f, lanes.numbers]
     if handed.wanted.any():
         table = take_table(table, rows) if binned is None else rank_rows(binned, rows)
+        own += [table, handed]
         explore_silently(go_on(task, table, take_target(forest.target, rows), handed), trees, votes)
-    size = total_bytes((task.bag, task.search, task.small, lanes, votes)) - lanes.numbers.nbytes  # these are kept
-    return Answer(votes, costs_of(task, size + (total_bytes(table) if handed.wanted.any() else 0)), [])
+    return Answer(votes, costs_of(task, total_bytes(own, without=others)), [])
 
 
 def explore(forest: Forest, X: Array, columns: Array, n_jobs: int | None, verbose: bool) -> Answer:
@@ -207,12 +221,14 @@ def explore(forest: Forest, X: Array, columns: Array, n_jobs: int | None, verbos
     jobs, before = effective_n_jobs(n_jobs), time.process_time()
     if pays_to_reorder(forest, len(X)):
         forest = take(forest, lying_together(forest, columns))
-    side_by_side = count_side_by_side(forest, len(X), len(columns)) > 1
-    members = min(jobs, cpu_count()) if side_by_side and jobs > 1 and threads_are_wanted() else 1
-    jobs = jobs if members == 1 else 1  # of calls: each is a team's
+    side_by_side, members = count_side_by_side(forest, len(X), len(columns)), 1
+    if side_by_side > 1 and jobs > 1 and threads_are_wanted():
+        jobs = min(jobs, cpu_count())
+        members = min(jobs, most_members(min(forest.n_estimators, side_by_side)))
+        jobs //= members  # from here on, of teams
     calls = plan_calls(forest, len(X), len(columns), jobs)
     if len(calls) > 1:  # before several threads want it
-        forest.kept.prepare(bins_only=side_by_side)
+        forest.kept.prepare(bins_only=side_by_side > 1)
     total = Answer(no_votes(forest, X), Costs(), [])
     with Progress(sum(len(trees) for trees, _ in calls), "trees", verbose) as progress:
         found = call_all(Shared(explore_some, forest, X, columns), [(*some, members) for some in calls], jobs)

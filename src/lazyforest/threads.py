@@ -6,7 +6,7 @@ import os
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import contextmanager
-from threading import Barrier, BrokenBarrierError
+from threading import Condition
 from typing import TypeVar
 
 from joblib.parallel import ThreadingBackend, get_active_backend
@@ -23,6 +23,43 @@ def threads_are_wanted() -> bool:
     return isinstance(get_active_backend(prefer="threads")[0], ThreadingBackend)
 
 
+class Missing(RuntimeError):
+    """A thread that others wait for will not come."""
+
+
+class Gate:
+    """Opens when so many have come, for all of them: who has passed may rely on the others."""
+
+    def __init__(self, count: int) -> None:
+        self.missing, self.locked, self.changed = count, False, Condition()
+
+    def wait(self) -> None:
+        with self.changed:
+            self.missing -= 1
+            self.changed.notify_all()
+            self.changed.wait_for(lambda: self.missing == 0 or self.locked)
+            if self.missing > 0:
+                raise Missing("Another thread could not begin.")
+
+    def lock(self) -> None:
+        """Nobody waits any more; without effect once all have come."""
+        with self.changed:
+            self.locked = self.missing > 0
+            self.changed.notify_all()
+
+
+def start(count: int) -> ThreadPoolExecutor:
+    """So many threads, all of them: a pool would start them as it finds that it has too few."""
+    pool, gate = ThreadPoolExecutor(count), Gate(count)
+    try:
+        wait([pool.submit(gate.wait) for _ in range(count)])
+    except BaseException:
+        gate.lock()
+        pool.shutdown()
+        raise
+    return pool
+
+
 @contextmanager
 def threads(count: int) -> Iterator[ThreadPoolExecutor]:
     """So many threads that nobody else uses meanwhile. All that they were given is done in the end."""
@@ -30,7 +67,7 @@ def threads(count: int) -> Iterator[ThreadPoolExecutor]:
     try:
         pool = pools.pop()
     except IndexError:
-        pool = ThreadPoolExecutor(count)
+        pool = start(count)
     try:
         yield pool
     except BaseException:
@@ -53,13 +90,13 @@ def work_together(work: Callable[[int, Callable[[], object]], Result], members: 
     From then on they wait for each other in the engine, so that none may be missing. The thread that calls this is none
     of them: Ctrl-C would end it alone.
     """
-    gate = Barrier(members)
+    gate = Gate(members)
 
     def begin(member: int) -> Result:
         try:
             return work(member, gate.wait)
         except BaseException:
-            gate.abort()
+            gate.lock()
             raise
 
     if members == 1:
@@ -69,10 +106,10 @@ def work_together(work: Callable[[int, Callable[[], object]], Result], members: 
         try:
             found += [pool.submit(begin, member) for member in range(members)]
             wait(found)
-        except BaseException:  # a thread could not be started, or Ctrl-C
-            gate.abort()
+        except BaseException:  # such as Ctrl-C
+            gate.lock()
             raise
     errors = [error for future in found if (error := future.exception()) is not None]
-    for error in sorted(errors, key=lambda error: isinstance(error, BrokenBarrierError)):  # the cause first
+    for error in sorted(errors, key=lambda error: isinstance(error, Missing)):  # the cause first
         raise error
     return [future.result() for future in found]

@@ -45,12 +45,12 @@ LARGEST_TABLE = 1 << 22
 
 def x_log2_x_table(total: int) -> Array:
     """x log2 x for the first whole numbers; larger ones are computed when met. Grows, and is kept."""
-    wanted = min(total + 1, LARGEST_TABLE)
-    if _known[0].size < wanted:
-        larger = np.empty(wanted)
-        fill_x_log2_x(larger)
-        _known[0] = larger
-    return _known[0]
+    wanted, known = min(total + 1, LARGEST_TABLE), _known[0]
+    if known.size < wanted:
+        known = np.empty(wanted)
+        fill_x_log2_x(known)
+        _known[0] = known
+    return known
 
 
 @public

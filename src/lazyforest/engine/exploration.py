@@ -159,6 +159,7 @@ def new_task(table: Table, target: Target, rules: Rules, X: Array, columns: Arra
 
 def go_on(task: Task, table: Table, target: Target, handed: Handed) -> Task:
     """The same buffers, for a table of some of the rows and the nodes that were handed over with it."""
+    assert task.small.place.size == 0  # of few rows, it would be about all of them
     return task._replace(table=Table(*map(frozen, table)), target=Target(*map(frozen, target)), handed=handed)
 
 

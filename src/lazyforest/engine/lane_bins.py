@@ -220,7 +220,7 @@ def add_bins(search: Any, team: Any, lanes: Any, lane: Any, slot: Any, total: An
     order, code, kind, fine, fine_codes = lanes.order, lanes.code, lanes.kind, search.fine, search.fine_codes
     variants, parted = lanes.variants[slot], parts.shape[0] > 0
     for variant in range(variants if parted else 0):
-        some = np.uint64(variant)
+        some = np.uint64(variant == 0)  # missing rows invalid, or valid
         one, two = some * np.uint64(missing[0]), some * np.uint64(missing[1])
         reach = raise_by_parts(search.listed, n_opened, sums, parts, lane, one, two, total_a, total_b, f, reach)
     least = reach - SLACK * (float(total_a + total_b) + abs(reach))
@@ -233,7 +233,7 @@ def add_bins(search: Any, team: Any, lanes: Any, lane: Any, slot: Any, total: An
         if parted:
             within = np.int64(0)
             for variant in range(variants):
-                some = np.uint64(variant)
+                some = np.uint64(variant == 0)
                 one = np.uint64(sums[b - 1, 0]) + some * np.uint64(missing[0])
                 two = np.uint64(sums[b - 1, 1]) + some * np.uint64(missing[1])
                 within |= open_parts(parts[b], lane, one, two, total_a, total_b, f, least)

@@ -59,7 +59,7 @@ class Team(NamedTuple):
     joined: Array  # (rows of the table, groups) the cell of each
     filled: Array  # (members, columns, BINS + 1, 2, lanes): a member's rows in the cells of groups, then in wanted bins
     wanted: Array  # (members, columns) the groups of rough columns that some lane of the member needs, a bit each
-    walking: Array  # (members,) bool: is any lane?
+    together: Array  # (members,) rows at the nodes of its lanes that walk
     here: Array  # (members, 2) uint64: the lanes that are not gone, a bit each
     n_parted: Array  # (members,)
     parted: Array  # (members, some columns) uint64: those of its lanes' conditions
@@ -183,13 +183,12 @@ def join_columns(bins: Array, n: int, slots: int, roughly: bool) -> list[int]:
 
 
 def deal_rows(n: int, members: int) -> tuple[Array, Array]:
-    """Rows in blocks, dealt out in turn: all members get some of every part of a table. And where each one's begin.
-
-    What cannot be dealt out evenly goes to the last.
-    """
+    """Rows in blocks, dealt out in turn: all members get some of every part of a table. And where each one's begin."""
     rows, size = np.arange(n, dtype=ROW), n // (DEALT * members) * DEALT
-    dealt = rows[: size * members].reshape(-1, members, DEALT).swapaxes(0, 1).ravel()
-    return np.concatenate([dealt, rows[size * members :]]), np.array([*(size * k for k in range(members)), n])
+    dealt = rows[: size * members].reshape(-1, members, DEALT).swapaxes(0, 1).reshape(members, size)
+    rest = np.array_split(rows[size * members :], members)
+    shares = [part for k in range(members) for part in (dealt[k], rest[k])]
+    return np.concatenate(shares), np.cumsum([0, *(size + len(some) for some in rest)])
 
 
 def most_members(trees: int) -> int:
@@ -218,7 +217,7 @@ def new_team(table: Table | Binned, columns: Array, trees: int, members: int) ->
         joined=np.empty((n, len(join_columns(table.first_code[columns, BINS], n, slots, False))), dtype=np.uint8),
         filled=aligned((members, slots, BINS + 1, 2, lanes), count_type(n)),  # else columns meet in the cache
         wanted=np.empty((members, slots), dtype=np.int64),
-        walking=np.zeros(members, dtype=np.bool_),
+        together=np.zeros(members, dtype=np.int64),
         here=np.zeros((members, 2), dtype=np.uint64),
         n_parted=np.zeros(members, dtype=np.int64),
         parted=np.empty((members, some), dtype=np.uint64),

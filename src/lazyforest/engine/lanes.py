@@ -109,7 +109,7 @@ def begin_lanes(rules: Any, f: Any, first: Any, last: Any, team: Any, lanes: Any
         lanes.state[lane] = GONE if tree >= last else WALKING if light else DONE
         lanes.depth[lane], lanes.bag[lane] = 0, lanes.held[lane]
         lanes.words[lane] = lanes.held[lane] + (1 if rules.algorithm != LAZY else 0)
-    stop_lanes(team, lanes)
+    stop_small_lanes(team, lanes)
 
 
 @inlined
@@ -124,7 +124,7 @@ def sum_held(team: Any, lanes: Any) -> None:
 
 @jit
 def raise_reach(sums: Any, missing: Any, variants: Any, total: Any, f: Any, edges: Any, reach: Any) -> None:
-    """The scores of the cuts between groups of bins, as in ``open_bins_of_two``, raise ``reach``."""
+    """The scores of the cuts between groups of bins, as in ``score_edges``, raise ``reach``."""
     for variant in range(variants):
         some = np.uint64(variant == 0)  # missing rows invalid, or valid
         for group in range(count_groups(sums) + 1):
@@ -298,13 +298,16 @@ def choose_in_lanes(
         # edges of groups of numbers, sets, cuts of numbers: these last, for a set that ties with a higher column
         for turn in range(3):
             if turn == 2:
-                n_rough += find_wanted(search.f, team, lanes, columns)
-                meet(team.signals, members)
-                wanted += fill_wanted_groups(table, target, team, lanes, columns, first_group, start)
+                here = find_wanted(search.f, team, lanes, columns)
+                n_rough += here
+                if here > 0:
+                    meet(team.signals, members)
+                    wanted += fill_wanted_groups(table, target, team, lanes, columns, first_group, start)
             for slot in range(columns.size):
                 if table.is_category[columns[slot]] == (turn == 1):
                     look_at_column(table, target, search, bag, team, lanes, columns[slot], slot, turn)
-        meet(team.signals, members)
+        if start + slots < m:
+            meet(team.signals, members)
     if wanted * ROUGH_PAYS > n_rough * BINS:
         lanes.place[ROUGHLY] = 0
 
@@ -421,7 +424,7 @@ def part_lanes(table: Any, rules: Any, X: Any, search: Any, bag: Any, team: Any,
     for lane in range(state.size):
         if state[lane] == WALKING:
             lanes.words[lane] += lanes.held[lane]
-    stop_lanes(team, lanes)
+    stop_small_lanes(team, lanes)
 
 
 @jit
@@ -477,19 +480,29 @@ def find_kept(table: Any, rules: Any, X: Any, search: Any, bag: Any, team: Any, 
 
 
 @inlined
-def stop_lanes(team: Any, lanes: Any) -> None:
-    """Lanes go on where nodes are large and share most of their rows."""
-    state, held, together, n, walking = lanes.state, lanes.held, np.int64(0), np.int64(0), False
+def stop_small_lanes(team: Any, lanes: Any) -> None:
+    """A member's lanes go on where nodes are large."""
+    together = np.int64(0)
+    for lane in range(lanes.state.size):
+        if lanes.state[lane] == WALKING and lanes.held[lane] <= SMALL:
+            lanes.state[lane] = DONE
+        together += lanes.held[lane] if lanes.state[lane] == WALKING else 0
+    team.together[lanes.place[ME]] = together
+
+
+@inlined
+def go_on_together(team: Any, lanes: Any) -> Any:
+    """Do lanes of the team walk, and share most of their rows? If not, all are done."""
+    together, n = np.int64(0), np.int64(0)
     for member in range(team.counts.size):
+        together += team.together[member]
         n += team.counts[member]
-    for lane in range(state.size):
-        together += held[lane] if state[lane] == WALKING else 0
-    for lane in range(state.size):
-        alone = held[lane] <= SMALL or together * WORTH < n * state.size
-        if state[lane] == WALKING and alone:
-            state[lane] = DONE
-        walking |= state[lane] == WALKING
-    team.walking[lanes.place[ME]] = walking
+    if together > 0 and together * WORTH >= n * team.weight.shape[1]:
+        return True
+    for lane in range(lanes.state.size):
+        if lanes.state[lane] == WALKING:
+            lanes.state[lane] = DONE
+    return False
 
 
 @entry
@@ -515,7 +528,7 @@ def walk_lanes(
     meet(team.signals, members)
     begin_lanes(rules, search.f, first, last, team, lanes)
     meet(team.signals, members)
-    while any_walking(team.walking):
+    while go_on_together(team, lanes):
         if joined != lanes.place[ROUGHLY]:  # at first, and once twos are told apart
             joined = lanes.place[ROUGHLY]
             lo, ends = team.first_row[me], lanes.ends[joined]
@@ -527,14 +540,6 @@ def walk_lanes(
         meet(team.signals, members)
 
 
-@jit
-def any_walking(walking: Any) -> Any:
-    for member in range(walking.size):
-        if walking[member]:
-            return True
-    return False
-
-
 def walk_together(task: Task, team: Team, lanes: Lanes, trees: range, votes: Array) -> tuple[Array, range, Handed]:
     """``walk_lanes`` for a member; returns the rows that are left, which trees are its own, and their nodes."""
     walk_lanes(
@@ -542,7 +547,11 @@ def walk_together(task: Task, team: Team, lanes: Lanes, trees: range, votes: Arr
     )
     me = int(lanes.place[ME])
     own = slice(*team.first_lane[me : me + 2].tolist())
-    left = [slice(first, first + n) for first, n in zip(team.first_row.tolist(), team.counts.tolist(), strict=False)]
-    weight = np.concatenate([team.weight[some, own] for some in left]) if len(left) > 1 else team.weight[left[0]]
-    handed = Handed(weight, lanes.state == DONE, lanes.depth, lanes.words, lanes.bag, lanes.keys)
-    return np.concatenate([team.rows[some] for some in left]), trees[own], handed
+    starts, counts = team.first_row[:-1].tolist(), team.counts.tolist()
+    left = [slice(first, first + n) for first, n in zip(starts, counts, strict=True)]
+    rows, weight = team.rows[left[0]], team.weight[left[0]]
+    if len(left) > 1:
+        weight = np.concatenate([team.weight[some, own] for some in left])
+        mine = weight.any(axis=1)
+        rows, weight = np.concatenate([team.rows[some] for some in left])[mine], weight[mine]
+    return rows, trees[own], Handed(weight, lanes.state == DONE, lanes.depth, lanes.words, lanes.bag, lanes.keys)

@@ -14,15 +14,19 @@ from numba.core import cgutils
 from numba.extending import intrinsic, overload
 
 from lazyforest.engine.layout import OPTIONS, Array
+from lazyforest.engine.vectors import aligned
 
 COME, TURN = 0, 8  # places in the signals, in lines of the cache of their own
 PATIENCE = 2000  # looks at the signals before other threads are let to the processor
+SECONDS = 60  # without numba, after which a member is missing
 
 without_jit = Lock()
 
 
 def new_signals() -> Array:
-    return np.zeros(16, dtype=np.int64)
+    signals = aligned((16,), np.int64)
+    signals[:] = 0
+    return signals
 
 
 def address(context: Any, builder: Any, array: Any, value: Any, at: Any) -> Any:
@@ -71,7 +75,10 @@ def meet(signals: Any, members: Any) -> None:
         if signals[COME] == members:
             signals[COME] = 0
             signals[TURN] += 1
+    started = time.monotonic()
     while signals[TURN] == turn:
+        if time.monotonic() - started > SECONDS:
+            raise RuntimeError("A member of the team is missing: it has met an error, which is told elsewhere.")
         time.sleep(0)
 
 
