@@ -146,7 +146,7 @@ def test_sorted_rows_and_many_threads(jobs):
     y = (X[:, 0] * 3).astype(int) % 2
     one = LazyForestClassifier(50, random_state=0).fit(X, y).explore(X[:1])
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("lazyforest.runner.cpu_count", lambda: jobs)
+        patch.setattr("lazyforest.runner.cores", lambda: jobs)
         several = LazyForestClassifier(50, random_state=0, n_jobs=jobs).fit(X, y).explore(X[:1])
     assert (several.votes == one.votes).all()
     assert (several.nodes_explored, several.rows_scanned, several.stack_words) == (
@@ -170,7 +170,7 @@ def test_threads_are_all_in_use(trees, jobs, lanes, expected, monkeypatch):
 
     original = runner.call_all
     monkeypatch.setattr(runner, "call_all", call_all)
-    monkeypatch.setattr(runner, "cpu_count", lambda: jobs)
+    monkeypatch.setattr(runner, "cores", lambda: jobs)
     monkeypatch.setattr(runner, "count_lanes", lambda *_: lanes)
     X = np.random.default_rng(2).normal(size=(1100, 2))
     LazyForestClassifier(trees, random_state=0, n_jobs=jobs).fit(X, X[:, 0] > X[:, 1]).predict(X[:1])

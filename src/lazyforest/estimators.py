@@ -8,7 +8,7 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-from joblib import cpu_count, effective_n_jobs
+from joblib import effective_n_jobs
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
@@ -31,6 +31,7 @@ from lazyforest.parameters import (
 )
 from lazyforest.runner import Answer, Forest, answer, explore, no_votes
 from lazyforest.table import Column, Raw, check_text_is_wanted, count_rows, encode_queries, read
+from lazyforest.threads import cores
 from lazyforest.validation import (
     advised,
     check_row_ids,
@@ -127,7 +128,7 @@ class LazyForest(BaseEstimator):  # type: ignore[misc]
     def _keep(self, columns: list[Raw], y: Array, n_classes: int, weight: Array, row_ids: Any, frame: Frame) -> None:
         """Keep the table; it is encoded when that is needed."""
         jobs = effective_n_jobs(self.n_jobs)
-        kept = Kept(columns, min(jobs, cpu_count()) if jobs > 1 else 1)
+        kept = Kept(columns, min(jobs, cores()) if jobs > 1 else 1)
         self._columns, n = kept.columns, kept.shape[0]
         ids = np.arange(n, dtype=np.uint64) if row_ids is None else check_row_ids(row_ids, n)
         target = new_target(y, n_classes, ids, weight, frame)

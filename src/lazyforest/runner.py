@@ -8,7 +8,7 @@ from functools import partial, reduce
 from typing import Any, NamedTuple
 
 import numpy as np
-from joblib import Parallel, cpu_count, delayed, effective_n_jobs
+from joblib import Parallel, delayed, effective_n_jobs
 
 from lazyforest.engine.exploration import Task, explore_recording, explore_silently, go_on, new_room, new_task
 from lazyforest.engine.folds import explore_without
@@ -36,7 +36,7 @@ from lazyforest.engine.record import Record, walk
 from lazyforest.engine.subtraction import can_subtract
 from lazyforest.kept import Kept, rank_rows
 from lazyforest.progress import Progress
-from lazyforest.threads import threads, threads_are_wanted, work_together
+from lazyforest.threads import cores, threads, threads_are_wanted, work_together
 
 ROWS_LEFT_OUT = 1e5  # a kernel call answers so many, over its trees: it ends within seconds
 SLOWER = 5  # where each row that is left out needs a search of its own, it answers fewer
@@ -223,7 +223,7 @@ def explore(forest: Forest, X: Array, columns: Array, n_jobs: int | None, verbos
         forest = take(forest, lying_together(forest, columns))
     side_by_side, members = count_side_by_side(forest, len(X), len(columns)), 1
     if side_by_side > 1 and jobs > 1 and threads_are_wanted():
-        jobs = min(jobs, cpu_count())
+        jobs = min(jobs, cores())
         members = min(jobs, most_members(min(forest.n_estimators, side_by_side)))
         jobs //= members  # from here on, of teams
     calls = plan_calls(forest, len(X), len(columns), jobs)

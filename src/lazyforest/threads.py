@@ -6,9 +6,11 @@ import os
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import contextmanager
+from functools import cache
 from threading import Condition
 from typing import TypeVar
 
+from joblib import cpu_count
 from joblib.parallel import ThreadingBackend, get_active_backend
 
 Result = TypeVar("Result")
@@ -16,6 +18,12 @@ Result = TypeVar("Result")
 idle: dict[int, list[ThreadPoolExecutor]] = {}  # by their number of threads: starting these takes longer than some work
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=idle.clear)  # the child has none of these threads
+
+
+@cache
+def cores() -> int:
+    """That this process may use. joblib looks into half a dozen files to know: a fiftieth of a small forest."""
+    return int(cpu_count())
 
 
 def threads_are_wanted() -> bool:
