@@ -16,45 +16,48 @@ from lazyforest.engine.lane_layout import ME, PACKED_ROWS, PARTS
 from lazyforest.engine.layout import BINS, inlined, jit
 from lazyforest.engine.sorting import sort_words
 from lazyforest.engine.two import SLACK, score_two
-from lazyforest.engine.vectors import add_vectors
+from lazyforest.engine.vectors import add_vectors, fetch
 
 LOW = np.uint64(0xFFFFFFFF)
+AHEAD = 16  # rows whose weights are asked for before they are added
 NEW = 2  # beside the class of a row: the first of its code
 CLOSED, OPEN, PACKED = range(3)  # what a bin is; of a packed one the weights lie one after the other
 
 
 @jit
 def sort_by_bin(
-    rows: Any, first_row: Any, counts: Any, coarse: Any, j: Any, order: Any, starts: Any, wanted: Any
+    rows: Any,
+    first_row: Any,
+    counts: Any,
+    coarse: Any,
+    j: Any,
+    wanted: Any,
+    order: Any,
+    starts: Any,
+    places: Any,
+    is_wanted: Any,
 ) -> None:
-    """Places in ``rows`` by the bins of column j: order[starts[b]:starts[b + 1]]; only of ``wanted`` groups."""
+    """Places in ``rows`` by the bins of column j: order[starts[b]:starts[b + 1]]; only ``wanted`` groups, a bit each.
+
+    Other rows are put where no row that counts comes to lie: a test would often be guessed wrong.
+    """
     starts[:] = 0
     for member in range(counts.size):
         for i in range(first_row[member], first_row[member] + counts[member]):
             starts[np.int64(coarse[rows[i], j])] += 1
+    at = np.int64(0)
     for b in range(BINS):
-        starts[b] = starts[b] if is_wanted(wanted, b) else 0
-    at = 0
-    for b in range(BINS + 1):
-        here = starts[b]
-        starts[b] = at
+        side = np.int64(SIDE_OF_BIN[b])
+        is_wanted[b] = side > 0 and (wanted >> (side - 1)) & 1 == 1
+        here = starts[b] if is_wanted[b] else np.int64(0)
+        starts[b], places[b] = at, at if is_wanted[b] else order.size - 1
         at += here
+    starts[BINS] = at
     for member in range(counts.size):
         for i in range(first_row[member], first_row[member] + counts[member]):
-            b = coarse[rows[i], j]
-            if is_wanted(wanted, b):
-                order[starts[b]] = i
-                starts[b] += 1
-    for b in range(BINS, 0, -1):  # each has moved to its end
-        starts[b] = starts[b - 1]
-    starts[0] = 0
-
-
-@jit
-def is_wanted(wanted: Any, b: Any) -> Any:
-    """Is bin b in one of the groups, a bit each?"""
-    side = np.int64(SIDE_OF_BIN[b])
-    return side > 0 and (wanted >> (side - 1)) & 1 == 1
+            here = np.int64(coarse[rows[i], j])
+            order[places[here]] = i
+            places[here] += np.int64(is_wanted[here])
 
 
 @inlined
@@ -155,6 +158,7 @@ def part_bin(order: Any, kind: Any, lo: Any, hi: Any, weight: Any, from_lane: An
         k, end = ends[part], lo + (part + 1) * (hi - lo) // PARTS
         while k < hi and (k < end or kind[k] < NEW):
             here, there = at + np.int64(kind[k]) % NEW * n, np.int64(order[k]) * every + from_lane
+            fetch(weights, np.int64(order[min(k + AHEAD, hi - 1)]) * every + from_lane, n)
             add_vectors(held, here, weights, there, n)
             k += 1
         ends[part + 1] = k

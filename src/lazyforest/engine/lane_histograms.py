@@ -310,57 +310,28 @@ def list_inside(wanted: Any, rough: Any, inside: Any, columns: Any) -> Any:
     return bins
 
 
-@jit
-def list_pairs(wanted: Any, rough: Any, columns: Any, ends: Any, group: Any, start: Any, pairs: Any, sides: Any) -> Any:
-    """The twos of rough columns of which something is wanted; returns how many."""
-    slot, count = np.int64(0), np.int64(0)
-    while slot < columns.size:
-        if rough[slot] and wanted[slot] | wanted[slot + 1] > 0:
-            pairs[count, 0], pairs[count, 1] = group, slot
-            for cell in range(SIDE * SIDE):
-                one, two = cell // SIDE - 1, cell % SIDE - 1
-                sides[count, cell] = ((wanted[slot] >> one) & 1 if one >= 0 else 0) + (
-                    (wanted[slot + 1] >> two) & 1 if two >= 0 else 0
-                ) * 2
-            count += 1
-        slot = ends[group] - start
-        group += 1
-    return count
-
-
 @inlined
-def fill_groups(table: Any, target: Any, team: Any, lanes: Any, columns: Any, group: Any, start: Any) -> None:
+def fill_groups(table: Any, target: Any, team: Any, lanes: Any, columns: Any) -> None:
     """Add a member's rows to the bins in ``lanes.inside``, in all lanes."""
-    me, filled = lanes.place[ME], team.filled[lanes.place[ME]]
+    me, filled, block = lanes.place[ME], team.filled[lanes.place[ME]], lanes.place[ROWS_PER_BLOCK]
     step, width, some, sums = filled.shape[1], 2 * filled.shape[3], lanes.cells.reshape(-1), filled.reshape(-1)
-    ends, block = lanes.ends[lanes.place[ROUGHLY]], lanes.place[ROWS_PER_BLOCK]
-    count = list_pairs(lanes.wanted, lanes.rough, columns, ends, group, start, lanes.pairs, lanes.sides)
     for slot in range(columns.size):
         for b in range(BINS):
             if lanes.inside[slot, b]:
                 filled[slot, b] = 0
     first, last = team.first_row[me], team.first_row[me] + team.counts[me]
-    for lo in range(first, last if count > 0 else first, block):
-        fill_wanted(
-            team.weight,
-            team.rows,
-            lo,
-            min(lo + block, last),
-            team.joined,
-            table.coarse,
-            target.y,
-            columns,
-            lanes.pairs,
-            count,
-            lanes.inside,
-            lanes.sides,
-            step,
-            some,
-        )
-        for slot in range(columns.size if filled.itemsize > lanes.cells.itemsize else 0):
-            for b in range(BINS):
-                if lanes.inside[slot, b]:
-                    flush(some, (slot * step + b) * width, (slot * step + b + 1) * width, sums)
+    for lo in range(first, last, block):
+        hi = min(lo + block, last)
+        for slot in range(columns.size):
+            if not lanes.rough[slot] or lanes.wanted[slot] == 0:
+                continue
+            j, inside, at = columns[slot], lanes.inside[slot], slot * step * width
+            fill_wanted(
+                team.weight, team.rows, lo, hi, table.coarse, j, inside, target.y, lanes.order, lanes.code, at, some
+            )
+            for b in range(BINS if filled.itemsize > lanes.cells.itemsize else 0):
+                if inside[b]:
+                    flush(some, at + b * width, at + (b + 1) * width, sums)
 
 
 @inlined
@@ -383,28 +354,24 @@ def fill_wanted(
     rows: Any,
     lo: Any,
     hi: Any,
-    joined: Any,
     coarse: Any,
-    y: Any,
-    columns: Any,
-    pairs: Any,
-    count: Any,
+    j: Any,
     inside: Any,
-    sides: Any,
-    step: Any,
+    y: Any,
+    places: Any,
+    cells_of: Any,
+    start: Any,
     cells: Any,
 ) -> None:
-    lanes, weights = weight.shape[1], weight.reshape(-1)
-    for i in range(lo, hi):
+    """Add rows lo to hi to their bins of column j if these are ``inside``; a column's cells begin at ``start``.
+
+    These rows are listed first: whether a row is one of them is a guess that the processor would often get wrong.
+    """
+    lanes, weights, count = weight.shape[1], weight.reshape(-1), np.uint64(0)
+    for i in range(np.uint64(lo), np.uint64(hi)):
         r = rows[i]
-        c = np.int64(y[r])
-        for k in range(count):
-            which = sides[k, joined[r, pairs[k, 0]]]
-            slot = pairs[k, 1]
-            while which > 0:
-                here = np.int64(coarse[r, columns[slot]])
-                if which & 1 and inside[slot, here]:
-                    at = ((slot * step + here) * 2 + c) * lanes
-                    add_vectors(cells, at, weights, i * lanes, lanes)
-                which >>= 1
-                slot += 1
+        b = coarse[r, j]
+        places[count], cells_of[count] = i, np.uint64(b) * np.uint64(2) + np.uint64(y[r])
+        count += np.uint64(inside[b])
+    for k in range(count):
+        add_vectors(cells, start + np.int64(cells_of[k]) * lanes, weights, np.int64(places[k]) * lanes, lanes)

@@ -82,12 +82,10 @@ class Lanes(NamedTuple):
     before: Array  # of large tables, as ``filled``: as it was for the nodes above
     cells: Array  # as ``filled``, for a block of rows, in two bytes; or that itself
     places: Array  # (columns,) uint64: where in it the cells of a group begin
-    pairs: Array  # (columns, 2) groups of two rough columns of which some bins are wanted, and the slot of the first
     ends: Array  # (2, groups) of columns that are filled together: those of many bins alone; in twos, then unused
     rough: Array  # (columns,) bool: of which only sums at the edges of groups are known at first
     wanted: Array  # (columns,) the groups of rough columns that some lane of the team needs, a bit each
     inside: Array  # (columns, BINS) bool: the bins in them, without the edges
-    sides: Array  # (columns, BINS) uint8: for cells of two columns, of which of them the group is wanted, a bit each
     lost: Array  # (some rows, all lanes) what lanes lost of rows since the nodes above
     here: Array  # (2,) uint64: the lanes that are not gone, a bit each
     before_here: Array  # (2,) uint64: as it was when rows were last kept
@@ -263,12 +261,10 @@ def new_lanes(team: Team, me: int, table: Table, target: Target, columns: Array,
         before=aligned(shape if large and m == slots else (0, *shape[1:]), count),
         cells=cells,
         places=np.empty(slots, dtype=np.uint64),
-        pairs=np.empty((slots, 2), dtype=np.int64),
         ends=np.array([exactly, roughly + exactly[len(roughly) :]], dtype=np.int64),
         rough=np.empty(slots, dtype=np.bool_),
         wanted=np.empty(slots, dtype=np.int64),
         inside=np.empty((slots, BINS), dtype=np.bool_),
-        sides=np.empty((slots, BINS), dtype=np.uint8),
         lost=lost,
         here=np.zeros(2, dtype=np.uint64),
         before_here=np.full(2, ~np.uint64(0)),

@@ -160,7 +160,18 @@ def search_lane(
         if n_codes > BINS:
             if lanes.place[SORTED] != j:
                 wanted = lanes.wanted[slot] if lanes.rough[slot] else np.int64(EVERY_GROUP)
-                sort_by_bin(team.rows, team.first_row, team.counts, table.coarse, j, lanes.order, lanes.starts, wanted)
+                sort_by_bin(
+                    team.rows,
+                    team.first_row,
+                    team.counts,
+                    table.coarse,
+                    j,
+                    wanted,
+                    lanes.order,
+                    lanes.starts,
+                    search.starts,
+                    lanes.opened,
+                )
                 lanes.place[SORTED], lanes.place[PACKED_ROWS] = j, 0
                 lanes.opened[:] = CLOSED
             sort_opened(table, target, search, team, lanes, j, n_opened)

@@ -137,7 +137,7 @@ def choose_in_lanes(
                 n_rough += here
                 if here > 0:
                     meet(team.signals, members)
-                    wanted += fill_wanted_groups(table, target, team, lanes, columns, first_group, start)
+                    wanted += fill_wanted_groups(table, target, team, lanes, columns)
             for slot in range(columns.size):
                 if table.is_category[columns[slot]] == (turn == 1):
                     look_at_column(table, target, search, bag, team, lanes, columns[slot], slot, turn)
@@ -193,9 +193,7 @@ def find_wanted(f: Any, team: Any, lanes: Any, columns: Any) -> Any:
 
 
 @inlined
-def fill_wanted_groups(
-    table: Any, target: Any, team: Any, lanes: Any, columns: Any, first_group: Any, start: Any
-) -> Any:
+def fill_wanted_groups(table: Any, target: Any, team: Any, lanes: Any, columns: Any) -> Any:
     """The bins of rough columns in groups that some lane of the team wants; returns how many."""
     for slot in range(columns.size):
         lanes.wanted[slot] = 0
@@ -203,7 +201,7 @@ def fill_wanted_groups(
             lanes.wanted[slot] |= team.wanted[member, slot]
     bins = list_inside(lanes.wanted, lanes.rough, lanes.inside, columns)
     if bins > 0:
-        fill_groups(table, target, team, lanes, columns, first_group, start)
+        fill_groups(table, target, team, lanes, columns)
         meet(team.signals, team.counts.size)
         sum_groups(team, lanes, columns)
     return bins
