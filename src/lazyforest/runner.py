@@ -12,7 +12,7 @@ from joblib import Parallel, delayed, effective_n_jobs
 
 from lazyforest.engine.exploration import Task, explore_recording, explore_silently, go_on, new_room, new_task
 from lazyforest.engine.folds import explore_without
-from lazyforest.engine.lane_layout import Team, count_lanes, most_members, new_lanes, new_team, table_of_bins
+from lazyforest.engine.lane_layout import Sides, Team, count_lanes, most_members, new_member, new_team, table_of_bins
 from lazyforest.engine.lanes import walk_together
 from lazyforest.engine.layout import (
     BATCHED,
@@ -184,10 +184,10 @@ def explore_side_by_side(forest: Forest, X: Array, columns: Array, trees: range,
     """``explore_some`` for one query: all trees together as long as they share rows, then each with what is left."""
     binned = forest.kept.binned
     encoded = forest.table if binned is None else binned
-    team = new_team(encoded, columns, len(trees), min(members, most_members(len(trees))))
-    found = work_together(partial(explore_as_member, forest, binned, X, columns, trees, team), len(team.counts))
+    team, sides = new_team(encoded, columns, len(trees), min(members, most_members(len(trees))))
+    found = work_together(partial(explore_as_member, forest, binned, X, columns, trees, team, sides), len(team.counts))
     costs = reduce(Costs.plus, (answer.costs for answer in found))
-    size = total_bytes(team) + sum(answer.costs.bytes for answer in found)
+    size = total_bytes((team, sides)) + sum(answer.costs.bytes for answer in found)
     return Answer(np.sum([answer.votes for answer in found], axis=0), costs._replace(bytes=size), [])
 
 
@@ -198,17 +198,21 @@ def explore_as_member(
     columns: Array,
     trees: range,
     team: Team,
+    sides: Sides,
     me: int,
     ready: Callable[[], object],
 ) -> Answer:
     """What one thread of a team does."""
     votes = no_votes(forest, X)
     table = forest.table if binned is None else table_of_bins(binned)
-    lanes = new_lanes(team, me, table, forest.target, columns, binned)
+    member = new_member(team, sides, me, table, forest.target, columns, binned)
     task = new_task(table, forest.target, forest.rules, X, columns)
     ready()
-    rows, trees, handed = walk_together(task, team, lanes, trees, votes)
-    own, others = [task.bag, task.search, task.small, lanes, votes], [team, task.search.f, lanes.numbers]
+    rows, trees, handed = walk_together(task, team, sides, member, trees, votes)
+    own, others = (
+        [task.bag, task.search, task.small, member, votes],
+        [team, sides, task.search.f, member.opened.numbers],
+    )
     if handed.wanted.any():
         table = take_table(table, rows) if binned is None else rank_rows(binned, rows)
         own += [table, handed]

@@ -12,7 +12,7 @@ import numpy as np
 
 from lazyforest.engine.encoding import SIGN, sortable
 from lazyforest.engine.lane_histograms import SIDE_OF_BIN
-from lazyforest.engine.lane_layout import ME, PACKED_ROWS, PARTS
+from lazyforest.engine.lane_layout import PACKED_ROWS, PARTS
 from lazyforest.engine.layout import BINS, inlined, jit
 from lazyforest.engine.sorting import sort_words
 from lazyforest.engine.two import SLACK, score_two
@@ -61,30 +61,32 @@ def sort_by_bin(
 
 
 @inlined
-def sort_opened(table: Any, target: Any, search: Any, team: Any, lanes: Any, j: Any, n_opened: Any) -> None:
-    """Bins that a lane opens and none has before: their rows by codes, and what each lane holds of their parts.
+def sort_opened(table: Any, target: Any, search: Any, team: Any, opened: Any, from_lane: Any, j: Any, n: Any) -> None:
+    """Of the ``n`` bins that a lane opens, those that none has before: their rows by codes, what each lane holds of
+    their parts.
 
-    ``lanes.order`` then has places in ``weight`` or, as long as there is room, in ``packed``.
+    ``opened.order`` then has places in ``weight`` or, as long as there is room, in ``packed``.
     """
-    bits, first_code, words = lanes.numbers[lanes.number[j]], table.first_code[j], search.words
-    rows, weight, spare, places = team.rows, team.weight, search.spare, search.places
-    from_lane = team.first_lane[lanes.place[ME]]
-    for i in range(n_opened):
-        b = search.listed[i]
-        if lanes.opened[b] == CLOSED:
-            lo, hi, n_packed = lanes.starts[b], lanes.starts[b + 1], lanes.place[PACKED_ROWS]
-            order, kind = lanes.order[lo:hi], lanes.kind[lo:hi]
-            lanes.opened[b] = OPEN
+    bits, first_code, words, listed = opened.numbers[opened.number[j]], table.first_code[j], search.words, search.listed
+    rows, weight, spare, places, state = team.rows, team.weight, search.spare, search.places, opened.state
+    starts, every_order, every_kind, notes = opened.starts, opened.order, opened.kind, opened.notes
+    packed, parts = opened.packed, opened.parts
+    for i in range(n):
+        b = listed[i]
+        if state[b] == CLOSED:
+            lo, hi, n_packed = starts[b], starts[b + 1], notes[PACKED_ROWS]
+            order, kind = every_order[lo:hi], every_kind[lo:hi]
+            state[b] = OPEN
             if bits.size > 0:
-                rank_bin(order, rows, bits, words, spare, places, first_code[b], lanes.values, table.value_start[j])
+                rank_bin(order, rows, bits, words, spare, places, first_code[b], opened.values, table.value_start[j])
             else:
                 sort_bin(order, rows, table.codes[j], words, spare, places, first_code[BINS])
-            list_bin(words, order, lanes.code[lo:hi], kind, rows, target.y)
-            if lanes.parts.shape[0] > 0:
-                part_bin(lanes.order, lanes.kind, lo, hi, weight, from_lane, lanes.parts[b], lanes.ends_of_parts[b])
-                if n_packed + hi - lo <= lanes.packed.shape[0]:
-                    lanes.opened[b], lanes.place[PACKED_ROWS] = PACKED, n_packed + hi - lo
-                    pack_bin(order, weight, from_lane, lanes.packed, n_packed)
+            list_bin(words, order, opened.code[lo:hi], kind, rows, target.y)
+            if parts.shape[0] > 0:
+                part_bin(every_order, every_kind, lo, hi, weight, from_lane, parts[b], opened.ends_of_parts[b])
+                if n_packed + hi - lo <= packed.shape[0]:
+                    state[b], notes[PACKED_ROWS] = PACKED, n_packed + hi - lo
+                    pack_bin(order, weight, from_lane, packed, n_packed)
 
 
 @jit
@@ -214,26 +216,37 @@ def open_parts(parts: Any, lane: Any, a: Any, b: Any, total_a: Any, total_b: Any
 
 
 @inlined
-def add_bins(search: Any, team: Any, lanes: Any, lane: Any, slot: Any, total: Any, reach: Any, n_opened: Any) -> None:
+def add_bins(
+    search: Any,
+    weight: Any,
+    opened: Any,
+    from_lane: Any,
+    lane: Any,
+    variants: Any,
+    total: Any,
+    reach: Any,
+    n_opened: Any,
+) -> None:
     """As ``fill_fine`` for a lane: what it holds of each code in the bins it opens, also where that is nothing.
 
     A part of a bin that cannot have the best cut counts as one code.
     """
     total_a, total_b, used = np.uint64(total[0]), np.uint64(total[1]), np.int64(0)
-    sums, missing, parts, ends, f = search.histogram[0], search.missing[0], lanes.parts, lanes.ends_of_parts, search.f
-    order, code, kind, fine, fine_codes = lanes.order, lanes.code, lanes.kind, search.fine, search.fine_codes
-    variants, parted = lanes.variants[slot], parts.shape[0] > 0
+    sums, missing, parts, ends, f = search.histogram[0], search.missing[0], opened.parts, opened.ends_of_parts, search.f
+    order, code, kind, fine, fine_codes = opened.order, opened.code, opened.kind, search.fine, search.fine_codes
+    listed, starts, stops, parted = search.listed, search.starts, search.stops, parts.shape[0] > 0
+    bin_starts, state, weights_packed = opened.starts, opened.state, opened.packed
     for variant in range(variants if parted else 0):
         some = np.uint64(variant == 0)  # missing rows invalid, or valid
         one, two = some * np.uint64(missing[0]), some * np.uint64(missing[1])
-        reach = raise_by_parts(search.listed, n_opened, sums, parts, lane, one, two, total_a, total_b, f, reach)
+        reach = raise_by_parts(listed, n_opened, sums, parts, lane, one, two, total_a, total_b, f, reach)
     least = reach - SLACK * (float(total_a + total_b) + abs(reach))
     for i in range(n_opened):
-        b = search.listed[i]
-        packed = lanes.opened[b] == PACKED
-        source = lanes.packed if packed else team.weight
-        in_source = lane if packed else lane + team.first_lane[lanes.place[ME]]
-        search.starts[b] = used
+        b = listed[i]
+        packed = state[b] == PACKED
+        source = weights_packed if packed else weight
+        in_source = lane if packed else lane + from_lane
+        starts[b] = used
         if parted:
             within = np.int64(0)
             for variant in range(variants):
@@ -251,9 +264,9 @@ def add_bins(search: Any, team: Any, lanes: Any, lane: Any, slot: Any, total: An
                         fine[used, c] = parts[b, part + 1, c, lane] - parts[b, part, c, lane]
                     used += 1
         else:
-            lo, hi = lanes.starts[b], lanes.starts[b + 1]
+            lo, hi = bin_starts[b], bin_starts[b + 1]
             used = add_codes(order, code, kind, lo, hi, source, in_source, used, fine, fine_codes)
-        search.stops[b] = used
+        stops[b] = used
 
 
 @jit

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from lazyforest.engine.lane_layout import LOST_ROWS, ME, ROUGHLY, ROWS_PER_BLOCK, SIDE
+from lazyforest.engine.lane_layout import LOST_ROWS, ROUGHLY, ROWS_PER_BLOCK, SIDE
 from lazyforest.engine.layout import BINS, EDGES, inlined, jit
 from lazyforest.engine.vectors import add_vectors
 
@@ -45,28 +45,39 @@ def join_codes(rows: Any, lo: Any, hi: Any, coarse: Any, columns: Any, first_cod
 
 
 @inlined
-def pays_by_rows(table: Any, team: Any, lanes: Any, columns: Any) -> Any:
+def pays_by_rows(first_code: Any, counts: Any, cells: Any, notes: Any, columns: Any) -> Any:
     """Should members add their rows for all lanes, which are then to be joined, or all rows for their lanes?"""
-    members, n, bins = team.counts.size, np.int64(0), np.int64(0)
+    members, n, bins, roughly = counts.size, np.int64(0), np.int64(0), notes[ROUGHLY] == 1
     for member in range(members):
-        n += team.counts[member]
+        n += counts[member]
     for slot in range(columns.size):
-        n_codes = table.first_code[columns[slot], BINS]
-        bins += SIDE if n_codes > BINS and lanes.place[ROUGHLY] == 1 else min(n_codes, BINS)
-    return members == 1 or sums_are_kept(lanes) or n * columns.size > ROWS_PER_JOINED * bins
+        n_codes = first_code[columns[slot], BINS]
+        bins += SIDE if n_codes > BINS and roughly else min(n_codes, BINS)
+    return members == 1 or sums_are_kept(cells.before, notes) or n * columns.size > ROWS_PER_JOINED * bins
 
 
 @inlined
 def fill_lanes(
-    table: Any, target: Any, team: Any, lanes: Any, columns: Any, first_group: Any, start: Any, by_rows: Any
+    first_code: Any,
+    y: Any,
+    team: Any,
+    me: Any,
+    share: Any,
+    own: Any,
+    histogram: Any,
+    order: Any,
+    columns: Any,
+    first_group: Any,
+    start: Any,
+    by_rows: Any,
 ) -> Any:
     """Add rows to bins of ``columns``, those from slot ``start`` on; returns the next group.
 
     Of ``rough`` columns only groups of bins are told apart, each in the place of its last bin.
     """
-    me, places, rough, first_code = lanes.place[ME], lanes.places, lanes.rough, table.first_code
-    filled, cells = (team.filled[me], lanes.cells) if by_rows else (lanes.histogram, lanes.own_cells)
-    m, ends, block = columns.size, lanes.ends[lanes.place[ROUGHLY]], lanes.place[ROWS_PER_BLOCK]
+    places, rough, notes, counts, first_row = own.places, own.rough, share.notes, team.counts, team.first_row
+    filled, cells = (team.filled[me], own.cells) if by_rows else (histogram, own.own_cells)
+    m, ends, block, before = columns.size, own.ends[notes[ROUGHLY]], notes[ROWS_PER_BLOCK], own.before.reshape(-1)
     width, first, count = 2 * filled.shape[3], np.int64(0), np.int64(0)
     while first < m:
         end = ends[first_group + count] - start
@@ -75,13 +86,13 @@ def fill_lanes(
         filled[first, : count_cells(columns, first_code, first, end)] = 0
         places[count] = first * filled.shape[1] * width
         first, count = end, count + 1
-    n_lost = lanes.place[LOST_ROWS]
-    lost = by_rows and 0 <= n_lost < team.counts[me]  # fewer rows to take away than there are to add
-    weight, rows = (lanes.lost, lanes.order) if lost else (team.weight, team.rows)
+    n_lost = notes[LOST_ROWS]
+    lost = by_rows and 0 <= n_lost < counts[me]  # fewer rows to take away than there are to add
+    weight, rows = (share.lost, order) if lost else (team.weight, team.rows)
     from_lane = np.int64(0) if by_rows else team.first_lane[me]
-    for member in range(team.counts.size):
+    for member in range(counts.size):
         if member == me or not by_rows:
-            lo, n = (np.int64(0), n_lost) if lost else (team.first_row[member], team.counts[member])
+            lo, n = (np.int64(0), n_lost) if lost else (first_row[member], counts[member])
             fill_blocks(
                 weight,
                 from_lane,
@@ -91,18 +102,18 @@ def fill_lanes(
                 team.joined,
                 first_group,
                 count,
-                target.y,
+                y,
                 places,
                 block,
                 cells,
                 filled,
             )
-    first, sums, keeping = np.int64(0), filled.reshape(-1), sums_are_kept(lanes)
+    first, sums, keeping = np.int64(0), filled.reshape(-1), sums_are_kept(own.before, notes)
     for k in range(count):
         end, at = ends[first_group + k] - start, np.int64(places[k])
         if keeping:
             stop = at + count_cells(columns, first_code, first, end) * width
-            keep_sums(sums[at:stop], lanes.before.reshape(-1)[at:stop], lost)
+            keep_sums(sums[at:stop], before[at:stop], lost)
         if rough[first]:
             part_two(first, filled.shape[1], width, sums)
         elif end - first > 1:
@@ -112,17 +123,26 @@ def fill_lanes(
 
 
 @inlined
-def join_members(table: Any, team: Any, lanes: Any, columns: Any, start: Any, by_rows: Any) -> None:
+def join_members(
+    first_code: Any,
+    filled: Any,
+    from_lane: Any,
+    rough: Any,
+    histogram: Any,
+    total: Any,
+    columns: Any,
+    start: Any,
+    by_rows: Any,
+) -> None:
     """The histograms of a member's lanes, from what all members have filled; from the first column, what lanes hold."""
-    from_lane, total = team.first_lane[lanes.place[ME]], lanes.total
     for slot in range(columns.size):
-        rough = lanes.rough[slot]
-        for k in range(SIDE if rough else min(table.first_code[columns[slot], BINS], BINS)):
-            b = EDGES[k] if rough else k
-            if by_rows and team.counts.size > 1:
-                add_members(team.filled, slot, b, from_lane, lanes.histogram)
+        roughly = rough[slot]
+        for k in range(SIDE if roughly else min(first_code[columns[slot], BINS], BINS)):
+            b = EDGES[k] if roughly else k
+            if by_rows and filled.shape[0] > 1:
+                add_members(filled, slot, b, from_lane, histogram)
             if slot + start == 0:
-                add_total(lanes.histogram[0, b], total, k == 0)
+                add_total(histogram[0, b], total, k == 0)
 
 
 @jit
@@ -138,9 +158,9 @@ def add_members(filled: Any, slot: Any, b: Any, from_lane: Any, histogram: Any) 
 
 
 @inlined
-def sums_are_kept(lanes: Any) -> Any:
+def sums_are_kept(before: Any, notes: Any) -> Any:
     """Will the sums of the nodes below be had from those of all rows now, by taking away what lanes lose?"""
-    return lanes.before.shape[0] > 0 and lanes.place[ROUGHLY] == 1
+    return before.shape[0] > 0 and notes[ROUGHLY] == 1
 
 
 @jit
@@ -311,40 +331,40 @@ def list_inside(wanted: Any, rough: Any, inside: Any, columns: Any) -> Any:
 
 
 @inlined
-def fill_groups(table: Any, target: Any, team: Any, lanes: Any, columns: Any) -> None:
-    """Add a member's rows to the bins in ``lanes.inside``, in all lanes."""
-    me, filled, block = lanes.place[ME], team.filled[lanes.place[ME]], lanes.place[ROWS_PER_BLOCK]
-    step, width, some, sums = filled.shape[1], 2 * filled.shape[3], lanes.cells.reshape(-1), filled.reshape(-1)
+def fill_groups(
+    coarse: Any, y: Any, team: Any, me: Any, block: Any, own: Any, order: Any, code: Any, columns: Any
+) -> None:
+    """Add a member's rows to the bins ``inside`` wanted groups, in all lanes."""
+    filled, cells, rough, wanted, inside = team.filled[me], own.cells, own.rough, own.wanted, own.inside
+    step, width, some, sums = filled.shape[1], 2 * filled.shape[3], cells.reshape(-1), filled.reshape(-1)
+    apart, rows, weight = filled.itemsize > cells.itemsize, team.rows, team.weight
     for slot in range(columns.size):
         for b in range(BINS):
-            if lanes.inside[slot, b]:
+            if inside[slot, b]:
                 filled[slot, b] = 0
-    first, last = team.first_row[me], team.first_row[me] + team.counts[me]
+    first = team.first_row[me]
+    last = first + team.counts[me]
     for lo in range(first, last, block):
         hi = min(lo + block, last)
         for slot in range(columns.size):
-            if not lanes.rough[slot] or lanes.wanted[slot] == 0:
-                continue
-            j, inside, at = columns[slot], lanes.inside[slot], slot * step * width
-            fill_wanted(
-                team.weight, team.rows, lo, hi, table.coarse, j, inside, target.y, lanes.order, lanes.code, at, some
-            )
-            for b in range(BINS if filled.itemsize > lanes.cells.itemsize else 0):
-                if inside[b]:
-                    flush(some, at + b * width, at + (b + 1) * width, sums)
+            if rough[slot] and wanted[slot] > 0:
+                at, here = slot * step * width, inside[slot]
+                fill_wanted(weight, rows, lo, hi, coarse, columns[slot], here, y, order, code, at, some)
+                for b in range(BINS if apart else 0):
+                    if here[b]:
+                        flush(some, at + b * width, at + (b + 1) * width, sums)
 
 
 @inlined
-def sum_groups(team: Any, lanes: Any, columns: Any) -> None:
-    """In a member's lanes, the bins in ``lanes.inside`` become sums over the bins 1 to b, as at the groups' edges."""
-    histogram, from_lane = lanes.histogram, team.first_lane[lanes.place[ME]]
+def sum_groups(filled: Any, from_lane: Any, inside: Any, histogram: Any, columns: Any) -> None:
+    """In a member's lanes, the bins ``inside`` wanted groups become sums over the bins 1 to b, as at groups' edges."""
     step, width, sums = histogram.shape[1], 2 * histogram.shape[3], histogram.reshape(-1)
     for slot in range(columns.size):
         for b in range(1, BINS):
-            if lanes.inside[slot, b]:
+            if inside[slot, b]:
                 at = (slot * step + b) * width
-                if team.filled.shape[0] > 1:
-                    add_members(team.filled, slot, b, from_lane, histogram)
+                if filled.shape[0] > 1:
+                    add_members(filled, slot, b, from_lane, histogram)
                 add_row(sums, at, at - width, width)
 
 

@@ -40,9 +40,14 @@ WORTH = 14  # lanes are left when fewer than one of so many holds a row that the
 HEAVIEST = np.iinfo(np.uint8).max // MOST_COPIES
 ROUGH_PAYS = 3  # columns are joined roughly until more than one of so many bins is wanted after all
 WALKING, DONE, GONE = 0, 1, 2
-SORTED, ROWS_PER_BLOCK, ROUGHLY, PACKED_ROWS, LOST_ROWS, ME = range(6)
+ROWS_PER_BLOCK, ROUGHLY, LOST_ROWS = range(3)  # what a share notes
+SORTED, PACKED_ROWS = range(2)  # what opened bins note
 NOT_LISTED = -1  # instead of LOST_ROWS
 DEALT = 256  # neighbouring rows that go to one member
+
+
+# Tuples are many and small: a kernel reads a field by loading the whole tuple, which the compiler then takes apart. One
+# tuple for all that a member has took it most of its time.
 
 
 class Team(NamedTuple):
@@ -60,6 +65,11 @@ class Team(NamedTuple):
     filled: Array  # (members, columns, BINS + 1, 2, lanes): a member's rows in the cells of groups, then in wanted bins
     wanted: Array  # (members, columns) the groups of rough columns that some lane of the member needs, a bit each
     together: Array  # (members,) rows at the nodes of its lanes that walk
+
+
+class Sides(NamedTuple):
+    """Shared too: to which side of its condition each lane goes."""
+
     here: Array  # (members, 2) uint64: the lanes that are not gone, a bit each
     n_parted: Array  # (members,)
     parted: Array  # (members, some columns) uint64: those of its lanes' conditions
@@ -70,29 +80,38 @@ class Team(NamedTuple):
     width: Array  # (lanes,)
 
 
-class Lanes(NamedTuple):
-    """A lane is a tree's node on the path of the query: here are those of a member, and what it needs for its rows."""
+class Share(NamedTuple):
+    """What a member needs for its rows, in all lanes."""
 
-    place: Array  # (6,) the column of ``order``; rows per block; roughly?; how many ``packed``, lost; who this is
-    # of its rows, in all lanes
-    tally: Array  # (all lanes,) uint8: of up to 255 rows, how many the lane has
-    sums: Array  # (all lanes,) uint16: and what they weigh
-    draws: Array  # (all lanes,) uint32
-    roots: Array  # (all lanes,) uint64: what draws come from
-    before: Array  # of large tables, as ``filled``: as it was for the nodes above
+    notes: Array  # (3,) rows per block; are columns joined roughly? how many rows have ``lost`` something
+    tally: Array  # (lanes,) uint8: of up to 255 rows, how many the lane has
+    sums: Array  # (lanes,) uint16: and what they weigh
+    draws: Array  # (lanes,) uint32
+    roots: Array  # (lanes,) uint64: what draws come from
+    lost: Array  # (some rows, lanes) what lanes lost of rows since the nodes above
+    here: Array  # (2,) uint64: the lanes that are not gone, a bit each
+    before_here: Array  # (2,) uint64: as it was when rows were last kept
+    parted: Array  # (some columns,) as in the sides, of all members together
+    keep: Array  # (some columns, BINS, 2)
+    border: Array  # (some columns, BINS)
+
+
+class Cells(NamedTuple):
+    """What a member adds rows to."""
+
     cells: Array  # as ``filled``, for a block of rows, in two bytes; or that itself
+    own_cells: Array  # likewise, of its lanes
+    before: Array  # of large tables, as ``filled``: as it was for the nodes above
     places: Array  # (columns,) uint64: where in it the cells of a group begin
     ends: Array  # (2, groups) of columns that are filled together: those of many bins alone; in twos, then unused
     rough: Array  # (columns,) bool: of which only sums at the edges of groups are known at first
     wanted: Array  # (columns,) the groups of rough columns that some lane of the team needs, a bit each
     inside: Array  # (columns, BINS) bool: the bins in them, without the edges
-    lost: Array  # (some rows, all lanes) what lanes lost of rows since the nodes above
-    here: Array  # (2,) uint64: the lanes that are not gone, a bit each
-    before_here: Array  # (2,) uint64: as it was when rows were last kept
-    parted: Array  # (some columns,) as in the team, of all members together
-    keep: Array  # (some columns, BINS, 2)
-    border: Array  # (some columns, BINS)
-    # of its lanes
+
+
+class Lanes(NamedTuple):
+    """A lane is a tree's node on the path of the query: here are those of a member."""
+
     state: Array  # (lanes,)
     depth: Array  # (lanes,)
     held: Array  # (lanes,) rows at the node
@@ -100,23 +119,32 @@ class Lanes(NamedTuple):
     words: Array  # (lanes,) as in a frame
     keys: Array  # (lanes,) as in a frame
     total: Array  # (2, lanes)
-    histogram: Array  # (columns, BINS + 1, 2, lanes): of numbers, sums over the bins 1 to b
-    own_cells: Array  # as ``cells``, of its lanes
-    missing: Array  # (columns, 2, lanes)
-    variants: Array  # (columns,) two where missing values may go to either side
     reach: Array  # (lanes,) a score known to be had
-    edges: Array  # (columns, 2, groups + 1, lanes) scores of cuts between groups of bins
-    bounds: Array  # (lanes,)
-    may_win: Array  # (lanes,) groups of bins that may have a better cut, a bit each
     score: Array  # (lanes,) of the best condition
     best: Array  # (lanes, 6) the rest of it
     near: Array  # (lanes, 2) the numbers that the condition lies between
     left: Array  # (lanes, 2)
     members: Array  # (lanes, BINS)
-    # of all rows, by the column that is looked at
-    order: Array  # (rows,) places in ``rows``, by the bins of a column; in opened bins by codes, or in ``packed``
+
+
+class Sums(NamedTuple):
+    """The histograms of a member's lanes, and what they promise."""
+
+    histogram: Array  # (columns, BINS + 1, 2, lanes): of numbers, sums over the bins 1 to b
+    missing: Array  # (columns, 2, lanes)
+    variants: Array  # (columns,) two where missing values may go to either side
+    edges: Array  # (columns, 2, groups + 1, lanes) scores of cuts between groups of bins
+    bounds: Array  # (lanes,)
+    may_win: Array  # (lanes,) groups of bins that may have a better cut, a bit each
+
+
+class Opened(NamedTuple):
+    """All rows by the bins of the column that a member looks at."""
+
+    notes: Array  # (2,) the column; how many rows are ``packed``
+    order: Array  # (rows,) places in the team's rows, by bins; in opened bins by codes, or in ``packed``
     starts: Array  # (BINS + 1,) where each bin starts in ``order``
-    opened: Array  # (BINS,) was the bin opened, and where are the weights of its rows?
+    state: Array  # (BINS,) was the bin opened, and where are the weights of its rows?
     code: Array  # (rows,) along ``order``, of bins that were opened
     kind: Array  # (rows,) likewise: the class, NEW + class for the first row of a code
     parts: Array  # (BINS, PARTS + 1, 2, lanes) uint32: what lanes hold up to the end of each part of an opened bin
@@ -125,6 +153,17 @@ class Lanes(NamedTuple):
     numbers: Array  # (columns of numbers, rows) their bits, where the table has no codes
     number: Array  # (columns,) which of them it is
     values: Array  # bits of the table's, written as bins are opened
+
+
+class Member(NamedTuple):
+    """All that one thread of a team has of its own."""
+
+    me: int
+    share: Share
+    cells: Cells
+    lanes: Lanes
+    sums: Sums
+    opened: Opened
 
 
 def count_lanes(n: int, n_bytes: int, target: Target, rules: Rules, n_columns: int) -> int:
@@ -194,7 +233,7 @@ def most_members(trees: int) -> int:
     return -(-trees // VECTOR)
 
 
-def new_team(table: Table | Binned, columns: Array, trees: int, members: int) -> Team:
+def new_team(table: Table | Binned, columns: Array, trees: int, members: int) -> tuple[Team, Sides]:
     """What so many threads share that take ``trees`` down together, once; each tree has a lane."""
     n, m = table.coarse.shape
     vectors = most_members(trees)
@@ -203,7 +242,7 @@ def new_team(table: Table | Binned, columns: Array, trees: int, members: int) ->
     assert members <= vectors
     rows, first_row = deal_rows(n, members)
     some = min(m, lanes)
-    return Team(
+    team = Team(
         signals=new_signals(),
         first_lane=np.arange(members + 1) * vectors // members * VECTOR,
         first_row=first_row,
@@ -216,6 +255,8 @@ def new_team(table: Table | Binned, columns: Array, trees: int, members: int) ->
         filled=aligned((members, slots, BINS + 1, 2, lanes), count_type(n)),  # else columns meet in the cache
         wanted=np.empty((members, slots), dtype=np.int64),
         together=np.zeros(members, dtype=np.int64),
+    )
+    sides = Sides(
         here=np.zeros((members, 2), dtype=np.uint64),
         n_parted=np.zeros(members, dtype=np.int64),
         parted=np.empty((members, some), dtype=np.uint64),
@@ -225,6 +266,7 @@ def new_team(table: Table | Binned, columns: Array, trees: int, members: int) ->
         lowest=np.empty(lanes, dtype=np.uint64),
         width=np.empty(lanes, dtype=np.uint64),
     )
+    return team, sides
 
 
 def count_type(n: int) -> np.dtype[Any]:
@@ -232,73 +274,105 @@ def count_type(n: int) -> np.dtype[Any]:
     return np.dtype(np.uint16 if code_type(n) == np.uint16 else np.uint32)
 
 
-def new_lanes(team: Team, me: int, table: Table, target: Target, columns: Array, binned: Binned | None) -> Lanes:
+def new_member(
+    team: Team, sides: Sides, me: int, table: Table, target: Target, columns: Array, binned: Binned | None
+) -> Member:
     """What a member needs for itself. If the table has no codes, ``binned`` is what it comes from."""
-    n, m = table.coarse.shape
-    (members, slots), every, count = team.filled.shape[:2], team.weight.shape[1], team.filled.dtype
-    lanes = int(np.diff(team.first_lane)[me])
-    bins = table.first_code[columns, BINS]
-    exactly, roughly = (join_columns(bins, n, slots, rough) for rough in (False, True))
-    heaviest = max(int(target.weight.max(initial=1)), 1)
-    large, alone = n >= ROWS_TO_PART, members == 1
-    shape, some = (slots, BINS + 1, 2, every), team.parted.shape[1]
+    n = table.coarse.shape[0]
+    members, slots, every, large = len(team.counts), team.filled.shape[1], team.weight.shape[1], n >= ROWS_TO_PART
+    own = int(team.first_lane[me + 1] - team.first_lane[me])
     lost = aligned((n // members // ROWS_PER_PACKED if large else 0, every), np.uint8)
-    numbers, number, values = np.empty((1, 0)), np.zeros(m, dtype=np.int64), np.empty(0)
-    if binned is not None and len(binned.numbers):
-        numbers, number, values = binned.numbers, binned.number, table.values
-    histogram = team.filled[0] if alone else aligned((*shape[:-1], lanes), count)
-    cells, own_cells = team.filled[me], histogram
-    if count != np.uint16:
-        cells = aligned(shape, np.uint16)
-        cells[:] = 0
-        own_cells = cells if alone else cells.reshape(-1)[: histogram.size].reshape(histogram.shape)
-    return Lanes(
-        place=np.array([-1, np.iinfo(np.uint16).max // (heaviest * MOST_COPIES), 1, 0, NOT_LISTED, me]),
+    shape, count = (slots, BINS + 1, 2, own), team.filled.dtype
+    sums = Sums(
+        histogram=team.filled[0] if members == 1 else aligned(shape, count),
+        missing=np.empty((slots, 2, own), dtype=count),
+        variants=np.empty(slots, dtype=np.int64),
+        edges=np.empty((slots, 2, GROUPS + 1, own)),
+        bounds=np.empty(own),
+        may_win=np.empty(own, dtype=np.uint16),
+    )
+    return Member(
+        me,
+        new_share(sides, target, lost),
+        new_cells(team, me, table, columns, sums.histogram),
+        new_lanes(own),
+        sums,
+        new_opened(table, own, lost, large, binned),
+    )
+
+
+def new_share(sides: Sides, target: Target, lost: Array) -> Share:
+    (members, some), every, heaviest = sides.parted.shape, len(sides.column), int(target.weight.max(initial=1))
+    alone = members == 1
+    return Share(
+        notes=np.array([np.iinfo(np.uint16).max // (max(heaviest, 1) * MOST_COPIES), 1, NOT_LISTED]),
         tally=np.zeros(every, dtype=np.uint8),
         sums=np.zeros(every, dtype=np.uint16),
         draws=np.empty(every, dtype=np.uint32),
         roots=np.empty(every, dtype=np.uint64),
-        before=aligned(shape if large and m == slots else (0, *shape[1:]), count),
+        lost=lost,
+        here=np.zeros(2, dtype=np.uint64),
+        before_here=np.full(2, ~np.uint64(0)),
+        parted=sides.parted[0] if alone else np.empty(some, dtype=np.uint64),
+        keep=sides.keep[0] if alone else np.empty((some, BINS, 2), dtype=np.uint64),
+        border=sides.border[0] if alone else np.empty((some, BINS), dtype=np.bool_),
+    )
+
+
+def new_cells(team: Team, me: int, table: Table, columns: Array, histogram: Array) -> Cells:
+    n, m = table.coarse.shape
+    members, slots, *rest = team.filled.shape
+    exactly, roughly = (join_columns(table.first_code[columns, BINS], n, slots, rough) for rough in (False, True))
+    cells, own_cells = team.filled[me], histogram
+    if team.filled.dtype != np.uint16:
+        cells = aligned((slots, *rest), np.uint16)
+        cells[:] = 0
+        own_cells = cells if members == 1 else cells.reshape(-1)[: histogram.size].reshape(histogram.shape)
+    return Cells(
         cells=cells,
+        own_cells=own_cells,
+        before=aligned((slots if n >= ROWS_TO_PART and m == slots else 0, *rest), team.filled.dtype),
         places=np.empty(slots, dtype=np.uint64),
         ends=np.array([exactly, roughly + exactly[len(roughly) :]], dtype=np.int64),
         rough=np.empty(slots, dtype=np.bool_),
         wanted=np.empty(slots, dtype=np.int64),
         inside=np.empty((slots, BINS), dtype=np.bool_),
-        lost=lost,
-        here=np.zeros(2, dtype=np.uint64),
-        before_here=np.full(2, ~np.uint64(0)),
-        parted=team.parted[0] if alone else np.empty(some, dtype=np.uint64),
-        keep=team.keep[0] if alone else np.empty((some, BINS, 2), dtype=np.uint64),
-        border=team.border[0] if alone else np.empty((some, BINS), dtype=np.bool_),
-        state=np.full(lanes, GONE, dtype=np.int64),
-        depth=np.zeros(lanes, dtype=np.int64),
-        held=np.zeros(lanes, dtype=np.int64),
-        bag=np.zeros(lanes, dtype=np.int64),
-        words=np.zeros(lanes, dtype=np.int64),
-        keys=np.zeros(lanes, dtype=np.uint64),
-        total=np.zeros((2, lanes), dtype=np.int64),
-        histogram=histogram,
-        own_cells=own_cells,
-        missing=np.empty((slots, 2, lanes), dtype=count),
-        variants=np.empty(slots, dtype=np.int64),
-        reach=np.empty(lanes),
-        edges=np.empty((slots, 2, GROUPS + 1, lanes)),
-        bounds=np.empty(lanes),
-        may_win=np.empty(lanes, dtype=np.uint16),
-        score=np.empty(lanes),
-        best=np.empty((lanes, 6), dtype=np.int64),
-        near=np.empty((lanes, 2)),
-        left=np.empty((lanes, 2), dtype=np.int64),
-        members=np.empty((lanes, BINS), dtype=np.uint8),
+    )
+
+
+def new_lanes(own: int) -> Lanes:
+    return Lanes(
+        state=np.full(own, GONE, dtype=np.int64),
+        depth=np.zeros(own, dtype=np.int64),
+        held=np.zeros(own, dtype=np.int64),
+        bag=np.zeros(own, dtype=np.int64),
+        words=np.zeros(own, dtype=np.int64),
+        keys=np.zeros(own, dtype=np.uint64),
+        total=np.zeros((2, own), dtype=np.int64),
+        reach=np.empty(own),
+        score=np.empty(own),
+        best=np.empty((own, 6), dtype=np.int64),
+        near=np.empty((own, 2)),
+        left=np.empty((own, 2), dtype=np.int64),
+        members=np.empty((own, BINS), dtype=np.uint8),
+    )
+
+
+def new_opened(table: Table, own: int, lost: Array, large: bool, binned: Binned | None) -> Opened:
+    n, m = table.coarse.shape
+    numbers, number, values = np.empty((1, 0)), np.zeros(m, dtype=np.int64), np.empty(0)
+    if binned is not None and len(binned.numbers):
+        numbers, number, values = binned.numbers, binned.number, table.values
+    return Opened(
+        notes=np.array([-1, 0]),
         order=np.empty(n, dtype=ROW),
         starts=np.empty(BINS + 1, dtype=np.int64),
-        opened=np.empty(BINS, dtype=np.uint8),
+        state=np.empty(BINS, dtype=np.uint8),
         code=np.empty(n, dtype=np.uint32),
         kind=np.empty(n, dtype=np.uint8),
-        parts=aligned((BINS if large else 0, PARTS + 1, 2, lanes), np.uint32),
+        parts=aligned((BINS if large else 0, PARTS + 1, 2, own), np.uint32),
         ends_of_parts=np.empty((BINS, PARTS + 1), dtype=np.int64),
-        packed=lost.reshape(-1)[: lost.size // lanes * lanes].reshape(-1, lanes),
+        packed=lost.reshape(-1)[: lost.size // own * own].reshape(-1, own),
         numbers=frozen(numbers.view(np.uint64)),
         number=frozen(number),
         values=values.view(np.uint64),

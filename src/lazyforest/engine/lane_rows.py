@@ -8,7 +8,7 @@ import numpy as np
 
 from lazyforest.engine.bootstrap import PASSED_EARLY, count_early, count_of, draw_word
 from lazyforest.engine.encoding import sortable
-from lazyforest.engine.lane_layout import LOST_ROWS, ME, NOT_LISTED
+from lazyforest.engine.lane_layout import LOST_ROWS, NOT_LISTED
 from lazyforest.engine.layout import BINS, POISSON, jit
 from lazyforest.engine.vectors import add_vectors, keep_vectors, tally_vectors
 
@@ -76,19 +76,19 @@ def draw_rows(
 
 
 @jit
-def join_parted(team: Any, lanes: Any) -> Any:
+def join_parted(n_parted: Any, all_parted: Any, all_keep: Any, all_border: Any, share: Any) -> Any:
     """Which lanes keep the bins of a column, of all members together; returns the number of columns."""
-    members, count = team.n_parted.size, np.int64(0)
+    members, count, parted = n_parted.size, np.int64(0), share.parted
     if members == 1:
-        return team.n_parted[0]
+        return n_parted[0]
     for member in range(members):
-        for i in range(team.n_parted[member]):
-            j, k = team.parted[member, i], np.int64(0)
-            while k < count and lanes.parted[k] != j:
+        for i in range(n_parted[member]):
+            j, k = all_parted[member, i], np.int64(0)
+            while k < count and parted[k] != j:
                 k += 1
-            lanes.parted[k], new = j, k == count
+            parted[k], new = j, k == count
             count += new
-            keep, border, more, close = lanes.keep[k], lanes.border[k], team.keep[member, i], team.border[member, i]
+            keep, border, more, close = share.keep[k], share.border[k], all_keep[member, i], all_border[member, i]
             for b in range(BINS):
                 keep[b, 0] = more[b, 0] if new else keep[b, 0] & more[b, 0]
                 keep[b, 1] = more[b, 1] if new else keep[b, 1] & more[b, 1]
@@ -97,23 +97,23 @@ def join_parted(team: Any, lanes: Any) -> Any:
 
 
 @jit
-def keep_rows(table: Any, team: Any, lanes: Any) -> None:
+def keep_rows(coarse: Any, codes: Any, team: Any, sides: Any, share: Any, opened: Any, me: Any) -> None:
     """A member's rows that a lane does not keep weigh nothing there; those that no lane has are forgotten, the others
     of each lane counted.
 
     While no more than a third of the rows lose something, what they lose is listed in ``lost`` and ``order``.
     """
-    me, count = lanes.place[ME], join_parted(team, lanes)
-    weight, rows, parted, keep, border = team.weight, team.rows, lanes.parted, lanes.keep, lanes.border
-    width, weights, words, lost = weight.shape[1], weight.reshape(-1), weight.view(np.uint64), lanes.lost
-    lost_words, tally, held = lost.view(np.uint64), lanes.tally, team.held[me]
-    n_lost, here, before = lanes.place[LOST_ROWS], lanes.here, lanes.before_here
+    count = join_parted(sides.n_parted, sides.parted, sides.keep, sides.border, share)
+    weight, rows, parted, keep, border = team.weight, team.rows, share.parted, share.keep, share.border
+    width, weights, words, lost = weight.shape[1], weight.reshape(-1), weight.view(np.uint64), share.lost
+    lost_words, tally, held, lost_order = lost.view(np.uint64), share.tally, team.held[me], opened.order
+    n_lost, here, before, all_here = share.notes[LOST_ROWS], share.here, share.before_here, sides.here
     first, kept = team.first_row[me], np.int64(team.first_row[me])
     last = first + team.counts[me]
     here[:] = 0
-    for member in range(team.here.shape[0]):
-        here[0] |= team.here[member, 0]
-        here[1] |= team.here[member, 1]
+    for member in range(all_here.shape[0]):
+        here[0] |= all_here[member, 0]
+        here[1] |= all_here[member, 1]
     held[:] = 0
     for start in range(first, last, FULL_BYTE):
         tally[:] = 0
@@ -121,7 +121,7 @@ def keep_rows(table: Any, team: Any, lanes: Any) -> None:
             r = rows[i]
             low, high, close, k = here[0], here[1], False, 0
             while k < count and low | high != 0:
-                b = table.coarse[r, parted[k]]
+                b = coarse[r, parted[k]]
                 low &= keep[k, b, 0]
                 high &= keep[k, b, 1]
                 close |= border[k, b]
@@ -130,7 +130,7 @@ def keep_rows(table: Any, team: Any, lanes: Any) -> None:
             if listed and (n_lost == lost.shape[0] or n_lost * LOST_SHARE > i - first + FULL_BYTE):
                 n_lost, listed = np.int64(NOT_LISTED), False
             if listed:
-                lanes.order[n_lost] = r
+                lost_order[n_lost] = r
                 n_lost += move_row(words[i], lost_words[n_lost]) > 0 and low | high == 0
             if low | high == 0:
                 continue
@@ -140,32 +140,35 @@ def keep_rows(table: Any, team: Any, lanes: Any) -> None:
             else:
                 some = move_row(words[i], words[kept]) > 0
             if close:
-                some = keep_by_number(table, team, lanes, r, weight[kept], words[kept], count)
+                some = keep_by_number(coarse, codes, sides, share, opened, r, weight[kept], words[kept], count)
             if listed:
                 n_lost += leave_difference(lost_words[n_lost], words[kept]) > 0
             tally_vectors(tally, 0, weights, kept * width, width)
             kept += some
         for lane in range(width):
             held[lane] += tally[lane]
-    lanes.place[LOST_ROWS] = n_lost
+    share.notes[LOST_ROWS] = n_lost
     before[0], before[1] = here[0], here[1]
     team.counts[me] = kept - first
 
 
 @jit
-def keep_by_number(table: Any, team: Any, lanes: Any, r: Any, weight: Any, words: Any, count: Any) -> Any:
+def keep_by_number(
+    coarse: Any, codes: Any, sides: Any, share: Any, opened: Any, r: Any, weight: Any, words: Any, count: Any
+) -> Any:
     """``keep_rows`` for a row in bins in which cuts lie: its codes tell or, in a table without, its numbers as words.
 
     Returns whether any lane has it.
     """
+    column, lowest, widths, parted, border = sides.column, sides.lowest, sides.width, share.parted, share.border
     for k in range(count):
-        j = lanes.parted[k]
-        if lanes.border[k, table.coarse[r, j]]:
-            bits = lanes.numbers[lanes.number[j]]
-            code = sortable(bits[r]) if bits.size > 0 else np.uint64(table.codes[j, r])
+        j = parted[k]
+        if border[k, coarse[r, j]]:
+            bits = opened.numbers[opened.number[j]]
+            code = sortable(bits[r]) if bits.size > 0 else np.uint64(codes[j, r])
             for lane in range(weight.size):
-                w, elsewhere = weight[lane], team.column[lane] != j
-                weight[lane] = w if elsewhere | (code - team.lowest[lane] < team.width[lane]) else np.uint8(0)
+                w, elsewhere = weight[lane], column[lane] != j
+                weight[lane] = w if elsewhere | (code - lowest[lane] < widths[lane]) else np.uint8(0)
     some = np.uint64(0)
     for k in range(words.size):
         some |= words[k]

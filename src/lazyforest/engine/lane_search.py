@@ -9,7 +9,7 @@ import numpy as np
 from lazyforest.engine.bins import list_categories, open_column_of_two, search_opened_of_two
 from lazyforest.engine.lane_bins import CLOSED, add_bins, sort_by_bin, sort_opened
 from lazyforest.engine.lane_layout import PACKED_ROWS, SORTED
-from lazyforest.engine.layout import BINS, EDGES, EVERY_GROUP, GROUPS, inlined, jit
+from lazyforest.engine.layout import BINS, EDGES, GROUPS, inlined, jit
 from lazyforest.engine.nodes import NUMBER, Best, Node
 from lazyforest.engine.sets import search_prefixes_of_two
 from lazyforest.engine.two import SLACK, count_groups, score_two, sets_may_win
@@ -99,67 +99,89 @@ def take_groups(
 
 
 @inlined
-def recall(lanes: Any, lane: Any) -> Any:
-    """The best condition of the lane so far."""
-    held = lanes.best[lane]
-    return Best(lanes.score[lane], held[0], held[1], held[2], held[3] != 0, held[4] != 0, held[5])
+def recall(score: Any, held: Any) -> Any:
+    """The best condition of a lane so far."""
+    return Best(score, held[0], held[1], held[2], held[3] != 0, held[4] != 0, held[5])
 
 
 @inlined
 def remember(lanes: Any, lane: Any, best: Any, search: Any, table: Any) -> None:
-    held, near, start = lanes.best[lane], lanes.near[lane], table.value_start[best.column] - 1
+    held, near, start, reach = lanes.best[lane], lanes.near[lane], table.value_start[best.column] - 1, lanes.reach
     if best.n_members == NUMBER:
         near[0] = table.values[start + best.lower] if best.lower > 0 else -np.inf
         near[1] = table.values[start + best.cut]
     held[0], held[1], held[2], held[5] = best.column, best.lower, best.cut, best.n_members
     held[3], held[4] = best.missing_is_valid, best.any_missing
     lanes.score[lane] = best.score
-    lanes.reach[lane] = max(lanes.reach[lane], best.score)
-    lanes.left[lane, 0], lanes.left[lane, 1] = search.best_left[0], search.best_left[1]
+    reach[lane] = max(reach[lane], best.score)
+    left, best_left, into, members = lanes.left[lane], search.best_left, lanes.members[lane], search.members
+    left[0], left[1] = best_left[0], best_left[1]
     for p in range(best.n_members):
-        lanes.members[lane, p] = search.members[p]
+        into[p] = members[p]
 
 
 @inlined
 def search_lane(
-    table: Any, target: Any, search: Any, bag: Any, team: Any, lanes: Any, lane: Any, j: Any, slot: Any
+    table: Any,
+    target: Any,
+    search: Any,
+    bag: Any,
+    team: Any,
+    lanes: Any,
+    sums: Any,
+    opened: Any,
+    wanted: Any,
+    from_lane: Any,
+    lane: Any,
+    j: Any,
+    slot: Any,
 ) -> None:
-    """``search_column`` of ordinary nodes, for one lane; ``lanes.order`` is sorted by the column's bins when needed."""
-    total, none = bag.total, np.int64(0)
-    total[0], total[1] = lanes.total[0, lane], lanes.total[1, lane]
+    """``search_column`` of ordinary nodes, for one lane; ``opened`` is sorted by the column's bins when needed."""
+    total, none, all_total = bag.total, np.int64(0), lanes.total
+    total[0], total[1] = all_total[0, lane], all_total[1, lane]
     node = Node(bag.rows, none, none, total, total[0] + total[1], none, 0.0, True, lanes.keys[lane])
     n_codes = table.first_code[j, BINS]
-    sums, missing, edges = search.histogram[0], search.missing[0], search.edges[0]
-    best = recall(lanes, lane)
+    histogram, missing, edges = search.histogram[0], search.missing[0], search.edges[0]
+    best = recall(lanes.score[lane], lanes.best[lane])
     score, column, cut = best.score, best.column, best.cut
+    reach = max(score, lanes.reach[lane])
     if table.is_category[j]:
         held, gone = search.held, search.corner
-        take_categories(lanes.histogram[slot], lane, n_codes, sums)
-        k = list_categories(sums, n_codes, 2, search.categories, held, gone)
-        if sets_may_win(held, k, gone[0], gone[1], search.f, max(lanes.reach[lane], best.score)):
+        take_categories(sums.histogram[slot], lane, n_codes, histogram)
+        k = list_categories(histogram, n_codes, 2, search.categories, held, gone)
+        if sets_may_win(held, k, gone[0], gone[1], search.f, reach):
             best = search_prefixes_of_two(node, search, j, k, best)
     else:
-        reach, n_bins, groups = max(best.score, lanes.reach[lane]), min(n_codes, BINS), np.int64(lanes.may_win[lane])
+        n_bins, groups, variants = min(n_codes, BINS), np.int64(sums.may_win[lane]), sums.variants[slot]
         take_groups(
-            lanes.histogram[slot],
-            lanes.edges[slot],
-            lanes.variants[slot],
-            lanes.missing[slot],
+            sums.histogram[slot],
+            sums.edges[slot],
+            variants,
+            sums.missing[slot],
             lane,
             groups,
             n_bins,
-            sums,
+            histogram,
             edges,
             missing,
         )
         n_opened = open_column_of_two(
-            sums[:n_bins], missing, total, search.f, groups, edges, reach, search.scores, search.opened, search.listed
+            histogram[:n_bins],
+            missing,
+            total,
+            search.f,
+            groups,
+            edges,
+            reach,
+            search.scores,
+            search.opened,
+            search.listed,
         )
         if n_opened == 0:
             return
         if n_codes > BINS:
-            if lanes.place[SORTED] != j:
-                wanted = lanes.wanted[slot] if lanes.rough[slot] else np.int64(EVERY_GROUP)
+            notes, state = opened.notes, opened.state
+            if notes[SORTED] != j:
                 sort_by_bin(
                     team.rows,
                     team.first_row,
@@ -167,15 +189,15 @@ def search_lane(
                     table.coarse,
                     j,
                     wanted,
-                    lanes.order,
-                    lanes.starts,
+                    opened.order,
+                    opened.starts,
                     search.starts,
-                    lanes.opened,
+                    state,
                 )
-                lanes.place[SORTED], lanes.place[PACKED_ROWS] = j, 0
-                lanes.opened[:] = CLOSED
-            sort_opened(table, target, search, team, lanes, j, n_opened)
-            add_bins(search, team, lanes, lane, slot, total, reach, n_opened)
+                notes[SORTED], notes[PACKED_ROWS] = j, 0
+                state[:] = CLOSED
+            sort_opened(table, target, search, team, opened, from_lane, j, n_opened)
+            add_bins(search, team.weight, opened, from_lane, lane, variants, total, reach, n_opened)
         any_missing = missing[0] + missing[1] > 0
         for variant in range(2 if any_missing else 1):
             best = search_opened_of_two(node, search, j, none, variant, any_missing, n_codes <= BINS, n_opened, best)

@@ -32,21 +32,23 @@ from lazyforest.engine.lane_layout import (
     DONE,
     GONE,
     LOST_ROWS,
-    ME,
     NOT_LISTED,
     ROUGH_PAYS,
     ROUGHLY,
+    ROWS_PER_BLOCK,
     SMALL,
     SORTED,
     WALKING,
     WORTH,
-    Lanes,
+    Member,
+    Sides,
     Team,
 )
 from lazyforest.engine.lane_rows import draw_rows, keep_rows
 from lazyforest.engine.lane_search import bound_lanes, bound_sets, raise_reach, recall, search_lane
 from lazyforest.engine.layout import (
     BINS,
+    EVERY_GROUP,
     LAZY,
     MIN_GAIN,
     NODES,
@@ -62,9 +64,9 @@ from lazyforest.engine.partition import is_valid_code, is_valid_value, midpoint,
 
 
 @inlined
-def draw_lanes(target: Any, rules: Any, first: Any, last: Any, team: Any, lanes: Any) -> None:
+def draw_lanes(target: Any, rules: Any, first: Any, last: Any, team: Any, me: Any, share: Any) -> None:
     """The counts of a member's rows in the trees first to last."""
-    me, keys = lanes.place[ME], lanes.roots
+    keys, first_row = share.roots, team.first_row
     for lane in range(keys.size):
         keys[lane] = mix(mix(rules.seed, np.uint64(first + lane)), BAG)
     team.counts[me] = draw_rows(
@@ -73,191 +75,270 @@ def draw_lanes(target: Any, rules: Any, first: Any, last: Any, team: Any, lanes:
         target.weight,
         last - first,
         keys,
-        lanes.draws,
+        share.draws,
         team.rows,
-        team.first_row[me],
-        team.first_row[me + 1],
+        first_row[me],
+        first_row[me + 1],
         team.weight,
-        lanes.tally,
-        lanes.sums,
+        share.tally,
+        share.sums,
         team.held[me],
         team.heavy[me],
     )
 
 
 @inlined
-def begin_lanes(rules: Any, f: Any, first: Any, last: Any, team: Any, lanes: Any) -> None:
+def begin_lanes(rules: Any, most: Any, first: Any, last: Any, team: Any, me: Any, lanes: Any) -> None:
     """A member's lanes are at the roots of their trees."""
-    most, light = min(f.size, 1 << (8 * lanes.histogram.itemsize)), True
+    light, all_heavy, from_lane = True, team.heavy, team.first_lane[me]
     for lane in range(last - first):  # one that is too heavy would be counted beside the others: none walks then
         heavy = np.int64(0)
-        for member in range(team.heavy.shape[0]):
-            heavy += team.heavy[member, lane]
+        for member in range(all_heavy.shape[0]):
+            heavy += all_heavy[member, lane]
         light &= heavy < most
-    sum_held(team, lanes)
-    for lane in range(lanes.keys.size):
-        tree = first + team.first_lane[lanes.place[ME]] + lane
+    held, words = lanes.held, lanes.words
+    sum_held(team.held, from_lane, held)
+    for lane in range(held.size):
+        tree = first + from_lane + lane
         lanes.keys[lane] = root_key(rules.seed, tree)
         lanes.state[lane] = GONE if tree >= last else WALKING if light else DONE
-        lanes.depth[lane], lanes.bag[lane] = 0, lanes.held[lane]
-        lanes.words[lane] = lanes.held[lane] + (1 if rules.algorithm != LAZY else 0)
-    stop_small_lanes(team, lanes)
+        lanes.depth[lane], lanes.bag[lane] = 0, held[lane]
+        words[lane] = held[lane] + (1 if rules.algorithm != LAZY else 0)
+    team.together[me] = stop_small_lanes(lanes.state, held)
 
 
-@inlined
-def sum_held(team: Any, lanes: Any) -> None:
+@jit
+def sum_held(all_held: Any, from_lane: Any, held: Any) -> None:
     """How many rows each lane of a member has, of those of all members."""
-    from_lane = team.first_lane[lanes.place[ME]]
-    for lane in range(lanes.held.size):
-        lanes.held[lane] = 0
-        for member in range(team.held.shape[0]):
-            lanes.held[lane] += team.held[member, from_lane + lane]
+    for lane in range(held.size):
+        held[lane] = 0
+        for member in range(all_held.shape[0]):
+            held[lane] += all_held[member, from_lane + lane]
 
 
 @inlined
 def choose_in_lanes(
-    table: Any, target: Any, rules: Any, search: Any, bag: Any, team: Any, lanes: Any, votes: Any
+    table: Any,
+    target: Any,
+    rules: Any,
+    search: Any,
+    bag: Any,
+    team: Any,
+    me: Any,
+    share: Any,
+    cells: Any,
+    lanes: Any,
+    sums: Any,
+    opened: Any,
+    votes: Any,
 ) -> None:
     """The best condition of every walking lane, in ``lanes.best``."""
-    m, slots, members = search.columns.size, lanes.histogram.shape[0], team.counts.size
-    lanes.place[SORTED], group, wanted, n_rough = -1, np.int64(0), np.int64(0), np.int64(0)
-    for start in range(0, m, slots):
-        columns, first_group = search.columns[start : min(m, start + slots)], group
-        by_rows = pays_by_rows(table, team, lanes, columns)
-        group = fill_lanes(table, target, team, lanes, columns, first_group, start, by_rows)
+    every, slots, members, signals = search.columns, sums.histogram.shape[0], team.counts.size, team.signals
+    first_code, f, from_lane = table.first_code, search.f, team.first_lane[me]
+    opened.notes[SORTED], group, wanted, n_rough = -1, np.int64(0), np.int64(0), np.int64(0)
+    for start in range(0, every.size, slots):
+        columns, first_group = every[start : min(every.size, start + slots)], group
+        by_rows = pays_by_rows(first_code, team.counts, cells, share.notes, columns)
+        group = fill_lanes(
+            first_code,
+            target.y,
+            team,
+            me,
+            share,
+            cells,
+            sums.histogram,
+            opened.order,
+            columns,
+            first_group,
+            start,
+            by_rows,
+        )
         if by_rows:
-            meet(team.signals, members)
-        join_members(table, team, lanes, columns, start, by_rows)
+            meet(signals, members)
+        join_members(
+            first_code, team.filled, from_lane, cells.rough, sums.histogram, lanes.total, columns, start, by_rows
+        )
         if start == 0:
-            begin_search(rules, search.f, bag, lanes, votes)
+            begin_search(rules, f, bag, lanes, votes)
         # edges of groups of numbers, sets, cuts of numbers: these last, for a set that ties with a higher column
         for turn in range(3):
             if turn == 2:
-                here = find_wanted(search.f, team, lanes, columns)
+                here = find_wanted(f, team.wanted[me], cells.rough, lanes, sums, columns)
                 n_rough += here
                 if here > 0:
-                    meet(team.signals, members)
-                    wanted += fill_wanted_groups(table, target, team, lanes, columns)
-            for slot in range(columns.size):
-                if table.is_category[columns[slot]] == (turn == 1):
-                    look_at_column(table, target, search, bag, team, lanes, columns[slot], slot, turn)
-        if start + slots < m:
-            meet(team.signals, members)
+                    meet(signals, members)
+                    wanted += fill_wanted_groups(
+                        table.coarse, target.y, team, me, share.notes, cells, sums.histogram, opened, columns
+                    )
+            look_at_columns(table, target, search, bag, team, cells, lanes, sums, opened, from_lane, columns, turn)
+        if start + slots < every.size:
+            meet(signals, members)
     if wanted * ROUGH_PAYS > n_rough * BINS:
-        lanes.place[ROUGHLY] = 0
+        share.notes[ROUGHLY] = 0
 
 
-@inlined
-def look_at_column(
-    table: Any, target: Any, search: Any, bag: Any, team: Any, lanes: Any, j: Any, slot: Any, turn: Any
+@jit
+def look_at_columns(
+    table: Any,
+    target: Any,
+    search: Any,
+    bag: Any,
+    team: Any,
+    cells: Any,
+    lanes: Any,
+    sums: Any,
+    opened: Any,
+    from_lane: Any,
+    columns: Any,
+    turn: Any,
 ) -> None:
-    """Score the edges of groups of bins (turn 0), or search the column in the lanes where it may win."""
-    n_bins, f = min(table.first_code[j, BINS], BINS), search.f
-    reach, total, may_win = lanes.reach, lanes.total, lanes.may_win
-    sums, missing, edges = lanes.histogram[slot, :n_bins], lanes.missing[slot], lanes.edges[slot]
-    if turn == 0:
-        lanes.variants[slot] = 1 + accumulate(sums, missing, lanes.rough[slot])
-        raise_reach(sums, missing, lanes.variants[slot], total, f, edges, reach)
-        return
-    if turn == 1:
-        bound_sets(sums, total, f, reach, lanes.bounds, may_win)
-    else:
-        bound_lanes(sums, missing, lanes.variants[slot], total, f, edges, reach, may_win)
-    for lane in range(may_win.size):
-        if lanes.state[lane] == WALKING and may_win[lane]:
-            search_lane(table, target, search, bag, team, lanes, lane, j, slot)
+    """Score the edges of groups of bins (turn 0), or search sets (1) or numbers (2) in the lanes where they may win."""
+    first_code, f, all_rough, variants, is_category = (
+        table.first_code,
+        search.f,
+        cells.rough,
+        sums.variants,
+        table.is_category,
+    )
+    reach, total, may_win, state = lanes.reach, lanes.total, sums.may_win, lanes.state
+    for slot in range(columns.size):
+        j = columns[slot]
+        if is_category[j] != (turn == 1):
+            continue
+        n_bins, rough = min(first_code[j, BINS], BINS), all_rough[slot]
+        histogram, missing, edges = sums.histogram[slot, :n_bins], sums.missing[slot], sums.edges[slot]
+        if turn == 0:
+            variants[slot] = 1 + accumulate(histogram, missing, rough)
+            raise_reach(histogram, missing, variants[slot], total, f, edges, reach)
+            continue
+        if turn == 1:
+            bound_sets(histogram, total, f, reach, sums.bounds, may_win)
+        else:
+            bound_lanes(histogram, missing, variants[slot], total, f, edges, reach, may_win)
+        wanted = cells.wanted[slot] if rough else np.int64(EVERY_GROUP)
+        for lane in range(may_win.size):
+            if state[lane] == WALKING and may_win[lane]:
+                search_lane(table, target, search, bag, team, lanes, sums, opened, wanted, from_lane, lane, j, slot)
 
 
 @inlined
-def find_wanted(f: Any, team: Any, lanes: Any, columns: Any) -> Any:
+def find_wanted(f: Any, wanted: Any, rough: Any, lanes: Any, sums: Any, columns: Any) -> Any:
     """The groups of rough columns' bins that may hold the best cut of some lane; returns the number of such columns."""
-    wanted, n_rough = team.wanted[lanes.place[ME]], np.int64(0)
+    n_rough, may_win, state = np.int64(0), sums.may_win, lanes.state
     for slot in range(columns.size):
         wanted[slot] = 0
-        if lanes.rough[slot]:
+        if rough[slot]:
             n_rough += 1
             bound_lanes(
-                lanes.histogram[slot, :BINS],
-                lanes.missing[slot],
-                lanes.variants[slot],
+                sums.histogram[slot, :BINS],
+                sums.missing[slot],
+                sums.variants[slot],
                 lanes.total,
                 f,
-                lanes.edges[slot],
+                sums.edges[slot],
                 lanes.reach,
-                lanes.may_win,
+                may_win,
             )
-            for lane in range(lanes.may_win.size):
-                if lanes.state[lane] == WALKING:
-                    wanted[slot] |= lanes.may_win[lane]
+            for lane in range(may_win.size):
+                if state[lane] == WALKING:
+                    wanted[slot] |= may_win[lane]
     return n_rough
 
 
 @inlined
-def fill_wanted_groups(table: Any, target: Any, team: Any, lanes: Any, columns: Any) -> Any:
+def fill_wanted_groups(
+    coarse: Any,
+    y: Any,
+    team: Any,
+    me: Any,
+    notes: Any,
+    cells: Any,
+    histogram: Any,
+    opened: Any,
+    columns: Any,
+) -> Any:
     """The bins of rough columns in groups that some lane of the team wants; returns how many."""
+    wanted, all_wanted, filled = cells.wanted, team.wanted, team.filled
     for slot in range(columns.size):
-        lanes.wanted[slot] = 0
-        for member in range(team.wanted.shape[0]):
-            lanes.wanted[slot] |= team.wanted[member, slot]
-    bins = list_inside(lanes.wanted, lanes.rough, lanes.inside, columns)
+        wanted[slot] = 0
+        for member in range(all_wanted.shape[0]):
+            wanted[slot] |= all_wanted[member, slot]
+    bins = list_inside(wanted, cells.rough, cells.inside, columns)
     if bins > 0:
-        fill_groups(table, target, team, lanes, columns)
-        meet(team.signals, team.counts.size)
-        sum_groups(team, lanes, columns)
+        fill_groups(coarse, y, team, me, notes[ROWS_PER_BLOCK], cells, opened.order, opened.code, columns)
+        meet(team.signals, filled.shape[0])
+        sum_groups(filled, team.first_lane[me], cells.inside, histogram, columns)
     return bins
 
 
 @inlined
 def begin_search(rules: Any, f: Any, bag: Any, lanes: Any, votes: Any) -> None:
     """What the condition of each lane has to beat; lanes that need none, for they are leaves, vote and are gone."""
-    for lane in range(lanes.state.size):
-        a, b = lanes.total[0, lane], lanes.total[1, lane]
-        lanes.score[lane], lanes.best[lane, 0] = 0.0, -1
-        if lanes.state[lane] == WALKING:
-            lanes.score[lane] = (f[a] + f[b] - f[a + b]) + MIN_GAIN * float(a + b)
+    state, total, vote, costs, score = lanes.state, lanes.total, bag.vote, bag.costs, lanes.score
+    for lane in range(state.size):
+        a, b = total[0, lane], total[1, lane]
+        score[lane], lanes.best[lane, 0] = 0.0, -1
+        if state[lane] == WALKING:
+            score[lane] = (f[a] + f[b] - f[a + b]) + MIN_GAIN * float(a + b)
             if a == 0 or b == 0 or a + b < rules.min_samples_split or lanes.depth[lane] >= rules.max_depth:
                 bag.total[0], bag.total[1] = a, b
-                cast(bag.total, rules, bag.vote)
-                votes[0, 0] += bag.vote[0]
-                votes[0, 1] += bag.vote[1]
-                bag.costs[NODES] += 1
-                bag.costs[STACK_WORDS] = max(bag.costs[STACK_WORDS], lanes.words[lane])
-                lanes.state[lane] = GONE
-        lanes.reach[lane] = lanes.score[lane]
+                cast(bag.total, rules, vote)
+                votes[0, 0] += vote[0]
+                votes[0, 1] += vote[1]
+                costs[NODES] += 1
+                costs[STACK_WORDS] = max(costs[STACK_WORDS], lanes.words[lane])
+                state[lane] = GONE
+        lanes.reach[lane] = score[lane]
 
 
 @inlined
-def part_lanes(table: Any, rules: Any, X: Any, search: Any, bag: Any, team: Any, lanes: Any) -> None:
+def part_lanes(
+    table: Any,
+    rules: Any,
+    X: Any,
+    search: Any,
+    bag: Any,
+    team: Any,
+    sides: Any,
+    me: Any,
+    share: Any,
+    kept_sums: Any,
+    lanes: Any,
+    opened: Any,
+) -> None:
     """Every lane that has a condition goes to the query's side of it; the others are done."""
-    state, best, me = lanes.state, lanes.best, lanes.place[ME]
+    state, held, depth, words, costs = lanes.state, lanes.held, lanes.depth, lanes.words, bag.costs
+    columns, signals, members, from_lane = search.columns, team.signals, team.counts.size, team.first_lane[me]
     for lane in range(state.size):
         if state[lane] != WALKING:
             continue
-        if best[lane, 0] < 0:
+        if lanes.best[lane, 0] < 0:
             state[lane] = DONE
             continue
-        bag.costs[NODES] += 1
-        bag.costs[ROWS_SCANNED] += lanes.held[lane]
-        bag.costs[STACK_WORDS] = max(bag.costs[STACK_WORDS], lanes.words[lane])
+        costs[NODES] += 1
+        costs[ROWS_SCANNED] += held[lane]
+        costs[STACK_WORDS] = max(costs[STACK_WORDS], words[lane])
         if rules.algorithm == LAZY:  # the words of the child, but for its rows
-            lanes.words[lane] = lanes.bag[lane] + (lanes.held[lane] if lanes.depth[lane] > 0 else 0)
+            words[lane] = lanes.bag[lane] + (held[lane] if depth[lane] > 0 else 0)
         else:
-            lanes.words[lane] += 1
-        lanes.depth[lane] += 1
-    lanes.place[LOST_ROWS] = 0 if sums_are_kept(lanes) else NOT_LISTED
-    list_lanes(state, team.first_lane[me], team.here[me])
-    count = np.int64(0)
-    for k in range(search.columns.size):
-        count += find_kept(table, rules, X, search, bag, team, lanes, search.columns[k], count)
-    team.n_parted[me] = count
-    meet(team.signals, team.counts.size)
-    keep_rows(table, team, lanes)
-    meet(team.signals, team.counts.size)
-    sum_held(team, lanes)
+            words[lane] += 1
+        depth[lane] += 1
+    share.notes[LOST_ROWS] = 0 if kept_sums else NOT_LISTED
+    list_lanes(state, from_lane, sides.here[me])
+    has_codes, count = opened.numbers.size == 0, np.int64(0)
+    for k in range(columns.size):
+        count += find_kept(
+            table, rules, X, search, bag.member, sides, me, lanes, from_lane, has_codes, columns[k], count
+        )
+    sides.n_parted[me] = count
+    meet(signals, members)
+    keep_rows(table.coarse, table.codes, team, sides, share, opened, me)
+    meet(signals, members)
+    sum_held(team.held, from_lane, held)
     for lane in range(state.size):
         if state[lane] == WALKING:
-            lanes.words[lane] += lanes.held[lane]
-    stop_small_lanes(team, lanes)
+            words[lane] += held[lane]
+    team.together[me] = stop_small_lanes(state, held)
 
 
 @jit
@@ -270,28 +351,40 @@ def list_lanes(state: Any, from_lane: Any, here: Any) -> None:
 
 
 @inlined
-def find_kept(table: Any, rules: Any, X: Any, search: Any, bag: Any, team: Any, lanes: Any, j: Any, k: Any) -> Any:
+def find_kept(
+    table: Any,
+    rules: Any,
+    X: Any,
+    search: Any,
+    member: Any,
+    sides: Any,
+    me: Any,
+    lanes: Any,
+    from_lane: Any,
+    has_codes: Any,
+    j: Any,
+    k: Any,
+) -> Any:
     """Which bins of column j each lane of a member keeps, as its k-th such column; returns whether it is one.
 
     A lane keeps the whole bin in which its cut lies: rows of such bins are told apart by their codes.
     """
-    found, first_code, member, most = False, table.first_code[j], bag.member, ~np.uint64(0)
-    n_bins, has_codes, me = min(first_code[BINS], BINS), lanes.numbers.size == 0, lanes.place[ME]
-    for lane in range(lanes.state.size):
-        if lanes.state[lane] != WALKING or lanes.best[lane, 0] != j:
+    found, first_code, most, state, best_of = False, table.first_code[j], ~np.uint64(0), lanes.state, lanes.best
+    n_bins, keys, all_near, members = min(first_code[BINS], BINS), lanes.keys, lanes.near, search.members
+    for lane in range(state.size):
+        if state[lane] != WALKING or best_of[lane, 0] != j:
             continue
-        keep, border, at = team.keep[me, k], team.border[me, k], team.first_lane[me] + lane
+        keep, border, at = sides.keep[me, k], sides.border[me, k], from_lane + lane
         if not found:
             for b in range(n_bins):
                 keep[b, 0], keep[b, 1], border[b] = most, most, False
-            team.parted[me, k], found = j, True
-        best = recall(lanes, lane)
+            sides.parted[me, k], found = j, True
+        best = recall(lanes.score[lane], best_of[lane])
         n_members = max(best.n_members, 0)
         for p in range(n_members):
-            search.members[p] = lanes.members[lane, p]
-        threshold = midpoint(lanes.near[lane, 0], lanes.near[lane, 1]) if best.lower > 0 else -np.inf
-        total, left = lanes.total[:, lane], lanes.left[lane]
-        condition = settle(total, threshold, best, search.members, left, member, rules.criterion)
+            members[p] = lanes.members[lane, p]
+        threshold = midpoint(all_near[lane, 0], all_near[lane, 1]) if best.lower > 0 else -np.inf
+        condition = settle(lanes.total[:, lane], threshold, best, members, lanes.left[lane], member, rules.criterion)
         side = is_valid_value(condition, X[0, j], member)
         word, others = at // 64, ~(np.uint64(1) << np.uint64(at % 64))
         if condition.missing_is_valid != side:
@@ -301,40 +394,41 @@ def find_kept(table: Any, rules: Any, X: Any, search: Any, bag: Any, team: Any, 
                 border[b] = True
             elif is_valid_code(condition, first_code[b], member) != side:
                 keep[b, word] &= others
-        team.column[at], team.lowest[at], team.width[at] = j, 0, most
+        lowest, width = np.uint64(0), most
         if not condition.is_set:
-            cut = np.uint64(condition.cut) if has_codes else sortable(lanes.near.view(np.uint64)[lane, 1])
-            team.lowest[at] = cut if side else np.uint64(1)
-            team.width[at] = most - cut if side else cut - np.uint64(1)
+            cut = np.uint64(condition.cut) if has_codes else sortable(all_near.view(np.uint64)[lane, 1])
+            lowest = cut if side else np.uint64(1)
+            width = most - cut if side else cut - np.uint64(1)
+        sides.column[at], sides.lowest[at], sides.width[at] = j, lowest, width
         for p in range(n_members):
-            member[search.members[p]] = False
-        lanes.keys[lane] = mix(lanes.keys[lane], CHILD + np.uint64(side))
+            member[members[p]] = False
+        keys[lane] = mix(keys[lane], CHILD + np.uint64(side))
     return found
 
 
-@inlined
-def stop_small_lanes(team: Any, lanes: Any) -> None:
-    """A member's lanes go on where nodes are large."""
+@jit
+def stop_small_lanes(state: Any, held: Any) -> Any:
+    """Lanes go on where nodes are large; returns how many rows these have together."""
     together = np.int64(0)
-    for lane in range(lanes.state.size):
-        if lanes.state[lane] == WALKING and lanes.held[lane] <= SMALL:
-            lanes.state[lane] = DONE
-        together += lanes.held[lane] if lanes.state[lane] == WALKING else 0
-    team.together[lanes.place[ME]] = together
+    for lane in range(state.size):
+        if state[lane] == WALKING and held[lane] <= SMALL:
+            state[lane] = DONE
+        together += held[lane] if state[lane] == WALKING else 0
+    return together
 
 
-@inlined
-def go_on_together(team: Any, lanes: Any) -> Any:
+@jit
+def go_on_together(all_together: Any, counts: Any, width: Any, state: Any) -> Any:
     """Do lanes of the team walk, and share most of their rows? If not, all are done."""
     together, n = np.int64(0), np.int64(0)
-    for member in range(team.counts.size):
-        together += team.together[member]
-        n += team.counts[member]
-    if together > 0 and together * WORTH >= n * team.weight.shape[1]:
+    for member in range(counts.size):
+        together += all_together[member]
+        n += counts[member]
+    if together > 0 and together * WORTH >= n * width:
         return True
-    for lane in range(lanes.state.size):
-        if lanes.state[lane] == WALKING:
-            lanes.state[lane] = DONE
+    for lane in range(state.size):
+        if state[lane] == WALKING:
+            state[lane] = DONE
     return False
 
 
@@ -347,7 +441,13 @@ def walk_lanes(
     search: Any,
     bag: Any,
     team: Any,
+    sides: Any,
+    me: Any,
+    share: Any,
+    cells: Any,
     lanes: Any,
+    sums: Any,
+    opened: Any,
     first: Any,
     last: Any,
     votes: Any,
@@ -356,31 +456,32 @@ def walk_lanes(
 
     Every member of the team calls this at the same time.
     """
-    me, members, joined = lanes.place[ME], team.counts.size, np.int64(-1)
-    draw_lanes(target, rules, first, last, team, lanes)
-    meet(team.signals, members)
-    begin_lanes(rules, search.f, first, last, team, lanes)
-    meet(team.signals, members)
-    while go_on_together(team, lanes):
-        if joined != lanes.place[ROUGHLY]:  # at first, and once twos are told apart
-            joined = lanes.place[ROUGHLY]
-            lo, ends = team.first_row[me], lanes.ends[joined]
-            hi = lo + team.counts[me]
-            join_codes(team.rows, lo, hi, table.coarse, search.columns, table.first_code, ends, team.joined)
-            meet(team.signals, members)
-        choose_in_lanes(table, target, rules, search, bag, team, lanes, votes)
-        part_lanes(table, rules, X, search, bag, team, lanes)
-        meet(team.signals, members)
+    counts, signals, notes, joined = team.counts, team.signals, share.notes, np.int64(-1)
+    members, f, lo = counts.size, search.f, team.first_row[me]
+    draw_lanes(target, rules, first, last, team, me, share)
+    meet(signals, members)
+    begin_lanes(rules, min(f.size, 1 << (8 * sums.histogram.itemsize)), first, last, team, me, lanes)
+    meet(signals, members)
+    while go_on_together(team.together, counts, team.weight.shape[1], lanes.state):
+        if joined != notes[ROUGHLY]:  # at first, and once twos are told apart
+            joined = notes[ROUGHLY]
+            hi, columns, ends = lo + counts[me], search.columns, cells.ends[joined]
+            join_codes(team.rows, lo, hi, table.coarse, columns, table.first_code, ends, team.joined)
+            meet(signals, members)
+        choose_in_lanes(table, target, rules, search, bag, team, me, share, cells, lanes, sums, opened, votes)
+        kept_sums = sums_are_kept(cells.before, notes)
+        part_lanes(table, rules, X, search, bag, team, sides, me, share, kept_sums, lanes, opened)
+        meet(signals, members)
 
 
-def walk_together(task: Task, team: Team, lanes: Lanes, trees: range, votes: Array) -> tuple[Array, range, Handed]:
+def walk_together(
+    task: Task, team: Team, sides: Sides, member: Member, trees: range, votes: Array
+) -> tuple[Array, range, Handed]:
     """``walk_lanes`` for a member; returns the rows that are left, which trees are its own, and their nodes."""
-    walk_lanes(
-        task.table, task.target, task.rules, task.X, task.search, task.bag, team, lanes, trees.start, trees.stop, votes
-    )
-    me = int(lanes.place[ME])
-    own = slice(*team.first_lane[me : me + 2].tolist())
-    starts, counts = team.first_row[:-1].tolist(), team.counts.tolist()
+    given = task.table, task.target, task.rules, task.X, task.search, task.bag
+    walk_lanes(*given, team, sides, *member, trees.start, trees.stop, votes)
+    own = slice(*team.first_lane[member.me : member.me + 2].tolist())
+    starts, counts, lanes = team.first_row[:-1].tolist(), team.counts.tolist(), member.lanes
     left = [slice(first, first + n) for first, n in zip(starts, counts, strict=True)]
     rows, weight = team.rows[left[0]], team.weight[left[0]]
     if len(left) > 1:
