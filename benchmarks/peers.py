@@ -105,7 +105,7 @@ def check_equal(cell: Cell, cells: list[Cell]) -> None:
 def measure_compiling(asked: argparse.Namespace) -> dict[str, float]:
     """Seconds of the first call of each algorithm with nothing compiled before, one after the other.
 
-    The table is large enough for all kernels that one row may need.
+    The call is on enough rows for all kernels that one row may need.
     """
     with tempfile.TemporaryDirectory() as cache:
         firsts = {
