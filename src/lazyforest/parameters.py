@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cache
 from numbers import Integral, Real
 from typing import Any, NamedTuple
 
@@ -34,11 +35,14 @@ class Rule(NamedTuple):
 
 
 def is_int(value: Any, least: int) -> bool:
+    if type(value) is int:  # most are, and asking whether something is Integral takes far longer
+        return value >= least
     return isinstance(value, Integral) and not isinstance(value, bool | np.bool_) and int(value) >= least
 
 
 def one_of(*allowed: Any) -> Callable[[Any], bool]:
-    return lambda value: any(type(value) is type(a) and value == a for a in allowed)
+    pairs = [(type(a), a) for a in allowed]
+    return lambda value: (type(value), value) in pairs  # values of other types are not compared
 
 
 def is_max_features(value: Any) -> bool:
@@ -61,7 +65,7 @@ RULES = {
     "max_depth": Rule(lambda v: v is None or is_int(v, 0), "an int >= 0 or None", "Use None for no limit."),
     "min_samples_split": Rule(lambda v: is_int(v, 2), "an int >= 2", "Use 2 to split as far as possible."),
     "min_weight_fraction_leaf": Rule(
-        lambda v: isinstance(v, Real) and not isinstance(v, bool | np.bool_) and 0.0 <= float(v) <= 0.5,
+        lambda v: isinstance(v, float | Real) and not isinstance(v, bool | np.bool_) and 0.0 <= float(v) <= 0.5,
         "a number from 0 to 0.5",
         "Use 0 for no limit.",
     ),
@@ -101,10 +105,17 @@ RULES = {
 
 def check_parameters(estimator: Any, criteria: tuple[str, ...]) -> None:
     """Raise a ValueError for the first parameter that breaks its rule."""
+    given, owner = vars(estimator), type(estimator).__name__  # ``get_params`` would look at the signature each time
+    for name, rule in rules_for(criteria):
+        if name in given:
+            check_rule(rule, name, given[name], owner)
+
+
+@cache
+def rules_for(criteria: tuple[str, ...]) -> list[tuple[str, Rule]]:
+    """By name."""
     words = " or ".join(map(repr, criteria))
-    rules = {"criterion": Rule(one_of(*criteria), words, f"Use {criteria[0]!r}."), **RULES}
-    for name in sorted(rules.keys() & vars(estimator).keys()):  # ``get_params`` would look at the signature each time
-        check_rule(rules[name], name, getattr(estimator, name), type(estimator).__name__)
+    return sorted([("criterion", Rule(one_of(*criteria), words, f"Use {criteria[0]!r}.")), *RULES.items()])
 
 
 def check_value(name: str, value: Any, owner: str) -> None:
