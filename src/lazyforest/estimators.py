@@ -10,14 +10,14 @@ from typing import Any
 import numpy as np
 from joblib import effective_n_jobs
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from lazyforest.engine.bootstrap import counts_of
 from lazyforest.engine.exploration import explore_recording, new_room, new_task
 from lazyforest.engine.layout import BATCHED, CLASS, EAGER, NODE_WORDS, POISSON, SOFT_UNIT, Array, Rules, Target
 from lazyforest.engine.record import ROWS, VOTE
 from lazyforest.exploration import Exploration, Path, describe_path
-from lazyforest.frame import Frame, check_frame, derive_frame
+from lazyforest.frame import Frame, choose_frame
 from lazyforest.kept import Kept
 from lazyforest.parameters import (
     ALGORITHMS,
@@ -33,14 +33,17 @@ from lazyforest.runner import Answer, Forest, answer, explore, no_votes
 from lazyforest.table import Column, Raw, check_text_is_wanted, count_rows, encode_queries, read
 from lazyforest.threads import cores
 from lazyforest.validation import (
-    advised,
+    check_features,
     check_row_ids,
     check_target,
     check_weights,
     find_classes,
     numeric_target,
+    remember_features,
     weigh_classes,
 )
+
+MOST_CLASSES = int(np.iinfo(CLASS).max)
 
 
 def bootstrap_counts(random_state: Any, tree: int, row_ids: Any) -> Array:
@@ -91,7 +94,8 @@ def report(found: Answer, decided: Any, model_words: int, explain: Callable[[int
 
 def new_target(y: Array, n_classes: int, row_ids: Array, weight: Array, frame: Frame) -> Target:
     """Targets (0 classes: regression) with their weights in fixed point."""
-    return Target(y, frame.weights(weight), frame.multiplicity(weight), row_ids, frame.weight_bits == 0, n_classes)
+    weights, whole = frame.weights(weight), frame.weight_bits == 0
+    return Target(y, weights, weights if whole else frame.multiplicity(weight), row_ids, whole, n_classes)
 
 
 @contextmanager
@@ -115,7 +119,7 @@ class LazyForest(BaseEstimator):  # type: ignore[misc]
         """Read the training columns; remembers their number and names."""
         columns = read(X, self.categorical_features)
         check_text_is_wanted(columns, self.categorical_features)
-        validate_data(self, X, skip_check_array=True)
+        remember_features(self, X)
         return columns
 
     def _fit(self, X: Any, y: Any, sample_weight: Any, row_ids: Any) -> None:
@@ -159,10 +163,10 @@ class LazyForest(BaseEstimator):  # type: ignore[misc]
 
     def _queries(self, X: Any) -> Array:
         """Validate and encode the rows to be predicted."""
-        check_is_fitted(self, "_columns")
+        if not hasattr(self, "_columns"):
+            check_is_fitted(self, "_columns")
         columns = read(X, remembered=self._columns)
-        with advised("Give the columns that fit had, in their order."):
-            validate_data(self, X, skip_check_array=True, reset=False)
+        check_features(self, X)
         return encode_queries(columns, self._columns)
 
     def _answer(self, queries: Array) -> Answer:
@@ -302,23 +306,24 @@ class LazyForestClassifier(ClassifierMixin, LazyForest):  # type: ignore[misc]
         columns = self._read(X)
         y = check_target(self, y, count_rows(columns[0]))
         self.classes_, codes = find_classes(y)
-        if len(self.classes_) > np.iinfo(CLASS).max:
-            raise ValueError(f"y must have at most {np.iinfo(CLASS).max} classes. Got {len(self.classes_)}.")
-        weight = check_weights(sample_weight, len(y)) * weigh_classes(self.class_weight, y)
+        if len(self.classes_) > MOST_CLASSES:
+            raise ValueError(f"y must have at most {MOST_CLASSES} classes. Got {len(self.classes_)}.")
+        weight = check_weights(sample_weight, len(y))
+        if self.class_weight is not None:
+            weight *= weigh_classes(self.class_weight, y)
         self._keep(columns, codes.astype(CLASS), len(self.classes_), weight, row_ids, self._frame(weight))
 
     def _frame(self, weight: Array) -> Frame:
         """The frame for these weights, the user's if there is one."""
-        frame = derive_frame(weight, None) if self.fixed_point is None else Frame(*self.fixed_point)
-        check_frame(frame, weight, None)
-        return frame
+        return choose_frame(self.fixed_point, weight, None)
 
     def _decide(self, votes: Array, among: Array | None = None) -> tuple[Array, Array]:
         """Prediction and probabilities; where no tree voted, all classes ``among`` which it could are alike."""
-        if among is None:
-            among = np.ones(votes.shape, dtype=bool)
         cast = votes.sum(axis=1, keepdims=True)
-        proba = np.where(cast > 0, votes / np.maximum(cast, 1), among / among.sum(axis=1, keepdims=True))
+        proba = votes / np.maximum(cast, 1)
+        if not cast.all():
+            among = np.ones(votes.shape, dtype=bool) if among is None else among
+            proba = np.where(cast > 0, proba, among / among.sum(axis=1, keepdims=True))
         return np.asarray(self.classes_[proba.argmax(axis=1)]), proba
 
     def _say_vote(self, vote: Array) -> Any:
@@ -398,8 +403,7 @@ class LazyForestRegressor(RegressorMixin, LazyForest):  # type: ignore[misc]
         columns = self._read(X)
         y = numeric_target(check_target(self, y, count_rows(columns[0])))
         weight = check_weights(sample_weight, len(y))
-        frame = derive_frame(weight, y) if self.fixed_point is None else Frame(*self.fixed_point)
-        check_frame(frame, weight, y)
+        frame = choose_frame(self.fixed_point, weight, y)
         self._keep(columns, frame.targets(y), 0, weight, row_ids, frame)
 
     def _decide(self, votes: Array) -> tuple[Array, None]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import warnings
 from fractions import Fraction
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -28,7 +28,8 @@ class Frame(NamedTuple):
     target_offset: float = 0.0
 
     def weights(self, weight: Array) -> Array:
-        return np.rint(np.ldexp(weight, self.weight_bits)).astype(np.int64)
+        scaled = np.ldexp(weight, self.weight_bits) if self.weight_bits else weight
+        return np.rint(scaled).astype(np.int64)
 
     def multiplicity(self, weight: Array) -> Array:
         """What a row adds to a node's size per bootstrap count."""
@@ -77,7 +78,7 @@ class Extent(NamedTuple):
 
 
 def measure(weight: Array, y: Array | None) -> Extent:
-    heaviest, whole = float(weight.max(initial=0.0)), bool(np.all(weight == np.rint(weight)))
+    heaviest, whole = float(weight.max(initial=0.0)), bool((weight == np.rint(weight)).all())
     total = Fraction(int(weight.sum())) if whole and len(weight) * heaviest < 2.0**53 else sum_exactly(weight)
     if y is None:
         return Extent(len(weight), total, heaviest, whole)
@@ -123,11 +124,14 @@ def frame_of(extent: Extent) -> Frame:
     return Frame(weight_bits, room - exponent_of(extent.farthest(offset)), offset)
 
 
-def check_frame(frame: Frame, weight: Array, y: Array | None) -> None:
-    """As ``check_extent``; warn if targets merge."""
-    check_extent(frame, measure(weight, y))
+def choose_frame(given: Any, weight: Array, y: Array | None) -> Frame:
+    """The frame ``given`` by the user or, if None, the one for these weights and targets; warn if targets merge."""
+    extent = measure(weight, y)
+    frame = frame_of(extent) if given is None else Frame(*given)
+    check_extent(frame, extent)
     if y is not None:
         warn_of_merged_targets(frame, y)
+    return frame
 
 
 def check_extent(frame: Frame, extent: Extent) -> None:

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from sklearn.utils.class_weight import compute_sample_weight
 from sklearn.utils.multiclass import type_of_target
-from sklearn.utils.validation import column_or_1d
+from sklearn.utils.validation import column_or_1d, validate_data
 
 from lazyforest.engine.layout import Array
 from lazyforest.table import is_missing, rank
@@ -24,6 +24,23 @@ def advised(advice: str) -> Iterator[None]:
     except (TypeError, ValueError) as error:
         message = str(error).rstrip()
         raise type(error)(f"{message}{chr(10) if chr(10) in message else ' '}{advice}") from error
+
+
+def remember_features(estimator: Any, X: Any) -> None:
+    """scikit-learn's attributes for the columns of ``fit``. Only it knows where to look for names; arrays have none."""
+    if type(X) is np.ndarray:
+        vars(estimator).pop("feature_names_in_", None)
+        estimator.n_features_in_ = X.shape[1]
+    else:
+        validate_data(estimator, X, skip_check_array=True)
+
+
+def check_features(estimator: Any, X: Any) -> None:
+    """Do queries have the columns of ``fit``? scikit-learn says so if they do not."""
+    named = type(X) is not np.ndarray or hasattr(estimator, "feature_names_in_")
+    if named or X.shape[1] != estimator.n_features_in_:
+        with advised("Give the columns that fit had, in their order."):
+            validate_data(estimator, X, skip_check_array=True, reset=False)
 
 
 def check_row_ids(row_ids: Any, n_rows: int | None) -> Array:
@@ -98,8 +115,10 @@ def check_target(estimator: Any, target: Any, n_rows: int) -> Array:
             f"This {type(estimator).__name__} estimator requires y to be passed, but the target y is None. Give one "
             f"target per row."
         )
-    with advised("Give y as one target per row of X."):
-        y: Array = np.asarray(column_or_1d(target, warn=True))
+    y: Array = target
+    if type(y) is not np.ndarray or y.ndim != 1 or y.dtype.kind not in "biuf" or not y.flags.c_contiguous:
+        with advised("Give y as one target per row of X."):
+            y = np.asarray(column_or_1d(target, warn=True))
     if len(y) != n_rows:
         raise ValueError(
             f"Found input variables with inconsistent numbers of samples: X has {n_rows} rows, y has {len(y)} targets. "
@@ -147,8 +166,23 @@ def find_classes(y: Array) -> tuple[Array, Array]:
     return classes, np.fromiter(map(number.__getitem__, values), dtype=np.int64, count=len(values))
 
 
+def count_targets(y: Array) -> tuple[Array, Array] | None:
+    """``rank_targets`` for whole numbers near each other, as numbers of classes mostly are; None for others."""
+    lowest, highest = (int(y.min()), int(y.max())) if y.dtype.kind in "biu" and len(y) else (0, len(y))
+    if highest - lowest >= len(y) or highest >= 2**62:
+        return None
+    codes = y.astype(np.int64, copy=False) - lowest
+    if highest - lowest <= 1:  # both occur
+        return np.arange(lowest, highest + 1).astype(y.dtype), codes
+    used = np.bincount(codes) > 0
+    return (lowest + np.flatnonzero(used)).astype(y.dtype), codes if used.all() else (np.cumsum(used) - 1)[codes]
+
+
 def rank_targets(y: Array) -> tuple[Array, Array]:
     """The distinct ones, ascending, and the number of each; by the encoder, unless float64 does not tell them apart."""
+    counted = count_targets(y)
+    if counted is not None:
+        return counted
     numbers = y.astype(np.float64) if y.dtype.kind in "biuf" else None
     with np.errstate(invalid="ignore"):
         exact = numbers is not None and np.array_equal(numbers.astype(y.dtype), y)
