@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from threading import Lock
 from typing import Any
 
 import numpy as np
 
-from lazyforest.engine.encoding import SAMPLE, Ranking, bin_codes, bin_numbers, encode_numbers, new_ranking
+from lazyforest.engine.encoding import SAMPLE, bin_numbers, encode_columns, new_ranking
 from lazyforest.engine.layout import BINS, COARSE, Array, Binned, Table, code_type
+from lazyforest.engine.meeting import new_signals
 from lazyforest.table import CATEGORY, Column, Raw, count_rows, turn
 from lazyforest.threads import share
 
@@ -23,7 +23,6 @@ class Kept:
 
     def __init__(self, columns: list[Raw], jobs: int = 1) -> None:
         self.shape = count_rows(columns[0]), len(columns)
-        self.jobs = min(jobs, len(columns)) if self.shape[0] * self.shape[1] >= CELLS_TO_SHARE else 1
         self.columns: list[Column] = []  # what queries have to be like
         self.codes: dict[int, Array] = {}  # of categories
         for j, raw in enumerate(columns):
@@ -34,6 +33,7 @@ class Kept:
         self.is_category = np.array([column.is_category for column in self.columns])
         self.n_codes = np.array([len(column.codes) for column in self.columns])  # of categories
         some = [raw for raw in columns if raw.numbers is not None]
+        self.jobs = min(jobs, len(some)) if self.shape[0] * len(some) >= CELLS_TO_SHARE else 1
         self.numbers: Array | None = lay_together(some, self.shape[0])
         self._binned: Binned | None = None
         self._table: Table | None = None
@@ -117,17 +117,12 @@ def encode(columns: list[Raw], jobs: int = 1) -> tuple[Table, list[Column]]:
 def rank_columns(x: Array, codes: dict[int, Array], n_codes: Array, is_category: Array, jobs: int) -> Table:
     """The table of numbers, a row per column, and of categories by their columns."""
     n = x.shape[1]
-    table, ranking = new_table(n, is_category), new_ranking(max(n, n_codes.max(initial=0)))
+    table, signals = new_table(n, is_category), new_signals()
     for j, some in codes.items():
         table.codes[j] = some
-    if codes:
-        bin_codes(table.codes, np.array([*codes]), n_codes, ranking.bins, table.first_code, table.coarse)
-    runs = list(runs_of_numbers(is_category, n, jobs))
-    if jobs == 1:
-        for run in runs:
-            rank_run(table, x, run, table.coarse, run[1], ranking)
-    else:
-        share(lambda k: rank_apart(table, x, runs[k::jobs]), jobs)
+    most, at_once = max(n, int(n_codes.max(initial=0))), min(max(CELLS_AT_ONCE // n, 1), len(is_category))
+    bits = x.view(np.uint64)
+    share(lambda _: encode_columns(table, x, bits, n_codes, signals, new_ranking(most, at_once)), jobs)
     return without_gaps(table)
 
 
@@ -157,56 +152,15 @@ def new_table(n: int, is_category: Array) -> Table:
         coarse=np.empty((n, m), dtype=COARSE),
         first_code=np.empty((m, BINS + 1), dtype=np.int64),
         is_category=is_category,
-        values=np.zeros((m - is_category.sum()) * n),
+        values=np.empty((m - is_category.sum()) * n),
         value_start=n * (np.cumsum(~is_category) - ~is_category),
     )
-
-
-def rank_run(table: Table, x: Array, run: tuple[int, int, int], coarse: Array, at: int, ranking: Ranking) -> None:
-    """Some rows of ``x`` become columns of the table; their bins are written to columns ``at`` and on."""
-    first, column, count = run
-    some = x[first : first + count]
-    encode_numbers(
-        some,
-        some.view(np.uint64),
-        table.codes,
-        table.first_code,
-        table.values,
-        table.value_start,
-        column,
-        coarse,
-        at,
-        ranking,
-    )
-
-
-def rank_apart(table: Table, x: Array, runs: list[tuple[int, int, int]]) -> None:
-    """In a thread of several: bins of a row lie together, and threads that write to them wait for each other."""
-    n = table.codes.shape[1]
-    ranking = new_ranking(n)
-    for first, column, count in runs:
-        own = np.empty((n, count), dtype=COARSE)
-        rank_run(table, x, (first, column, count), own, 0, ranking)
-        table.coarse[:, column : column + count] = own
-
-
-def runs_of_numbers(is_category: Array, n: int, jobs: int) -> Iterator[tuple[int, int, int]]:
-    """Neighbouring columns of numbers, to be ranked together up to so many cells: the number, the column, how many."""
-    most, first = min(CELLS_AT_ONCE, n * len(is_category) / jobs), 0
-    number = 0
-    for last in range(1, len(is_category) + 1):
-        if is_category[last - 1]:
-            first = last
-        elif last == len(is_category) or is_category[last] or (last - first) * n >= most:
-            yield number, first, last - first
-            number += last - first
-            first = last
 
 
 def without_gaps(table: Table) -> Table:
     """Values one column after the other, if more than half of their room is unused."""
     counts = np.where(table.is_category, 0, table.first_code[:, BINS] - 1)
-    if 2 * counts.sum() > len(table.values):
+    if 2 * counts.sum() >= len(table.values):
         return table
     kept = [table.values[start : start + count] for start, count in zip(table.value_start, counts, strict=True)]
     return table._replace(values=np.concatenate(kept), value_start=np.cumsum(counts) - counts)

@@ -7,7 +7,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from lazyforest.engine.bootstrap import GOLDEN, mix
-from lazyforest.engine.layout import BINS, ROW, Array, entry, jit, public
+from lazyforest.engine.layout import BINS, COARSE, ROW, Array, entry, jit, public
+from lazyforest.engine.meeting import take_number
 from lazyforest.engine.sorting import sort_words
 
 FEW = 256  # distinct values up to here are looked up in a table, more are sorted
@@ -17,7 +18,8 @@ SIGN, MOST = np.uint64(1 << 63), np.uint64(0x7FF0 << 48)  # of a float64; above 
 DIGITS, DIGIT_BITS = 6, 11  # at most
 SAMPLE, SAMPLE_BITS = 4096, 24  # numbers of a column that place its bins, and how closely
 GUESS_BITS, GUESSED = 16, 4 + 2 + 1  # cells of a guess at a number's bin; by its last halvings it may be off
-SPARE_BITS = 8  # beyond those of the number of rows: few of them agree in so many
+LAID = 256  # rows whose bins are laid side by side at once: they stay in the cache
+SPARE_BITS = 8  # beyond those of the number of rows, at least: few of them agree in so many
 
 
 class Ranking(NamedTuple):
@@ -30,40 +32,69 @@ class Ranking(NamedTuple):
     rows: Array  # (2, rows) which row a key is of
     places: Array  # (DIGITS, 2048) where the next row with a digit goes
     bins: Array  # (rows + 2,) the bin of each code
+    first_code: Array  # (BINS + 1,) for who does not want it
+    coarse: Array  # (some columns, rows) bins of columns, which are then laid side by side
+    columns: Array  # (some columns,) which these are
     guesses: Array  # (2**GUESS_BITS,) the lowest bin of numbers in a cell
 
 
-def new_ranking(n: int) -> Ranking:
+def new_ranking(n: int, at_once: int = 1) -> Ranking:
     return Ranking(
         few=np.empty(FEW),
         ranks=np.empty(FEW, dtype=np.int64),
         slots=np.empty(SLOTS, dtype=np.uint16),
         keys=np.empty((2, n), dtype=np.uint64),
         rows=np.empty((2, n), dtype=ROW),
-        places=np.empty((DIGITS, 1 << DIGIT_BITS), dtype=np.int64),
+        places=np.empty((DIGITS, 1 << DIGIT_BITS), dtype=ROW),
         bins=np.empty(n + 2, dtype=np.int64),
+        first_code=np.empty(BINS + 1, dtype=np.int64),
+        coarse=np.empty((at_once, n), dtype=COARSE),
+        columns=np.empty(at_once, dtype=np.int64),
         guesses=np.empty(1 << GUESS_BITS, dtype=np.uint8),
     )
 
 
 @entry
-def encode_numbers(
-    x: Any,
-    bits: Any,
-    codes: Any,
-    first_code: Any,
-    values: Any,
-    value_start: Any,
-    first: Any,
-    coarse: Any,
-    at: Any,
-    ranking: Any,
-) -> None:
-    """Columns of numbers, the rows of ``x``, become columns ``first``... of a table; their bins ``at``... of coarse."""
-    for k in range(x.shape[0]):
-        j = first + k
-        n_values = rank(x[k], bits[k], codes[j], values[value_start[j] :], ranking)
-        bin_column(codes[j], n_values, ranking.bins, first_code[j], coarse, at + k)
+def encode_columns(table: Any, x: Any, bits: Any, n_codes: Any, signals: Any, ranking: Any) -> None:
+    """Rank and bin the columns of a table: numbers, which are the rows of ``x``, and categories, which have codes.
+
+    Threads that call this with the same signals share the columns: each takes the next, until none is left. Bins of a
+    row lie together, and threads that write to them wait for each other: so each first bins some columns apart.
+    """
+    (m, n), held = table.codes.shape, 0
+    j = take_number(signals)
+    while j < m:
+        codes, bins, first_code = table.codes[j], ranking.coarse[held], table.first_code[j]
+        if table.is_category[j]:
+            bin_column(codes, n_codes[j], ranking.bins, first_code, bins)
+        else:
+            k = table.value_start[j] // n
+            values = table.values[k * n : (k + 1) * n]
+            n_values = rank(x[k], bits[k], codes, values, bins, first_code, ranking)
+            if n_values <= FEW:
+                bin_column(codes, n_values, ranking.bins, first_code, bins)
+            values[n_values:] = 0.0
+        ranking.columns[held] = j
+        held += 1
+        j = take_number(signals)
+        if j >= m or held == ranking.columns.size:
+            lay_side_by_side(ranking.coarse, ranking.columns, held, table.coarse)
+            held = 0
+
+
+@jit
+def lay_side_by_side(bins: Any, columns: Any, count: Any, coarse: Any) -> None:
+    """Bins of some columns become columns of bytes, some rows at a time. Who had the first column begins with the first
+    rows, and so on: threads that do this at the same time are in different places.
+    """
+    parts = (coarse.shape[0] + LAID - 1) // LAID
+    for turn in range(parts):
+        first = (turn + parts * columns[0] // coarse.shape[1]) % parts * LAID
+        some = coarse[first : first + LAID]
+        for k in range(count):
+            j, own = np.uint64(columns[k]), bins[k, first : first + LAID]
+            for i in range(some.shape[0]):
+                some[i, j] = own[i]
 
 
 @entry
@@ -72,16 +103,8 @@ def rank_numbers(x: Any, bits: Any, columns: Any, codes: Any, values: Any, count
     at = 0
     for k in range(columns.size):
         j = columns[k]
-        counts[k] = rank(x[j], bits[j], codes[k], values[at:], ranking)
+        counts[k] = rank(x[j], bits[j], codes[k], values[at:], ranking.coarse[0], ranking.first_code, ranking)
         at += counts[k]
-
-
-@entry
-def bin_codes(codes: Any, columns: Any, n_values: Any, bins: Any, first_code: Any, coarse: Any) -> None:
-    """``bin_column`` for some columns that have codes."""
-    for k in range(columns.size):
-        j = columns[k]
-        bin_column(codes[j], n_values[j], bins, first_code[j], coarse, j)
 
 
 @entry
@@ -175,14 +198,16 @@ def guess_bins(edges: Any, low: Any, high: Any, shift: Any, guesses: Any) -> Any
 
 
 @jit
-def rank(x: Any, bits: Any, codes: Any, values: Any, ranking: Any) -> Any:
+def rank(x: Any, bits: Any, codes: Any, values: Any, bins: Any, first_code: Any, ranking: Any) -> Any:
     """Codes 1, 2... of the distinct numbers in ``x`` (0: NaN), whose bits are ``bits``.
 
-    Writes the distinct numbers to ``values``, ascending; returns how many there are.
+    Writes the distinct numbers to ``values``, ascending; returns how many there are. If more than FEW, it has binned
+    them as well.
     """
     count = rank_few(x, bits, codes, ranking.few, ranking.slots)
     if count > FEW:
-        return rank_many(x, bits, codes, ranking.keys, ranking.rows, ranking.places, values)
+        n, side = sort_numbers(bits, codes, bins, ranking.keys, ranking.rows, ranking.places)
+        return rank_sorted(x, ranking.keys[side], ranking.rows[side], n, codes, values, bins, first_code)
     rank_distinct(ranking.few[:count], ranking.ranks, values)
     for i in range(x.size):
         if codes[i] > 0:
@@ -235,33 +260,47 @@ def sortable(bits: Any) -> Any:
 
 
 @jit
-def rank_many(x: Any, bits: Any, codes: Any, keys: Any, rows: Any, places: Any, values: Any) -> Any:
+def sort_numbers(bits: Any, codes: Any, bins: Any, keys: Any, rows: Any, places: Any) -> Any:
     """By counting sorts on the upper bits in which numbers differ, and moves of the few that agree in all of these.
 
-    If they are not few, as next to an outlier, by counting sorts on all bits.
+    If they are not few, as next to an outlier, by counting sorts on all bits. Returns how many there are, and the side
+    of keys and rows on which they are in order; others are missing, code 0 in bin 0.
     """
-    n, some, every = np.int64(0), np.uint64(0), ~np.uint64(0)
-    for i in range(x.size):
+    n, some, every, least, most = np.int64(0), np.uint64(0), ~np.uint64(0), ~np.uint64(0), np.uint64(0)
+    for i in range(bits.size):
         key = sortable(bits[i])
         keys[0, n], rows[0, n] = key, i
-        codes[i] = 0
+        codes[i] = bins[i] = 0
         if key > np.uint64(0):
             some |= key
             every &= key
+            least, most = min(least, key), max(most, key)
             n += 1
     differ = some ^ every
-    lowest, high = count_bits(differ & (~differ + np.uint64(1))) - 1, count_bits(differ)
-    low = max(lowest, high - count_bits(np.uint64(n)) - SPARE_BITS)
-    side = sort_bits(keys, rows, n, 0, low, high, places)
+    lowest, high = count_bits(differ & (~differ + np.uint64(1))) - 1, count_bits(most - least)
+    digits = (count_bits(np.uint64(n)) + SPARE_BITS + DIGIT_BITS - 1) // DIGIT_BITS
+    low = max(lowest, high - digits * DIGIT_BITS)
+    side = sort_bits(keys, rows, n, 0, least, low, high, places)
     if low > lowest and not move_into_order(keys[side], rows[side], n):
-        side = sort_bits(keys, rows, n, side, lowest, high, places)
-    count = 0
+        side = sort_bits(keys, rows, n, side, least, lowest, high, places)
+    return n, side
+
+
+@jit
+def rank_sorted(x: Any, keys: Any, rows: Any, n: Any, codes: Any, values: Any, bins: Any, first_code: Any) -> Any:
+    """Codes and bins of ``n`` numbers in order, the bins as in ``bin_column``; returns how many are distinct."""
+    count, b = 0, 0
+    first_code[0] = 0
     for i in range(n):
-        r = rows[side, i]
-        if i == 0 or keys[side, i] != keys[side, i - 1]:
+        r = rows[i]
+        if i == 0 or keys[i] != keys[i - 1]:
             values[count] = x[r] + 0.0
             count += 1
-        codes[r] = count
+            while b * n <= i * (BINS - 1):  # i are lower: its bin is 1 + i * (BINS - 1) // n
+                b += 1
+                first_code[b] = count
+        codes[r], bins[r] = count, b
+    first_code[b + 1 :] = count + 1
     return count
 
 
@@ -276,26 +315,31 @@ def count_bits(word: Any) -> Any:
 
 
 @jit
-def sort_bits(keys: Any, rows: Any, n: Any, side: Any, low: Any, high: Any, places: Any) -> Any:
-    """Sort keys[side] by the bits from ``low`` up to ``high``, a digit at a time; returns the side of the outcome."""
+def sort_bits(keys: Any, rows: Any, n: Any, side: Any, least: Any, low: Any, high: Any, places: Any) -> Any:
+    """Sort keys[side], less the ``least`` of them, by the bits from ``low`` up to ``high``, a digit at a time.
+
+    Returns the side of the outcome.
+    """
     digits = (high - low + DIGIT_BITS - 1) // DIGIT_BITS
     width = (high - low + digits - 1) // digits
     mask = np.uint64((1 << width) - 1)
     places[:digits, : 1 << width] = 0
     for i in range(n):
-        key = keys[side, i] >> np.uint64(low)
+        key = (keys[side, i] - least) >> np.uint64(low)
         for digit in range(digits):
             places[digit, key & mask] += 1
             key >>= np.uint64(width)
     for digit in range(digits):
         shift = np.uint64(low + digit * width)
-        sort_digit(keys[side], rows[side], keys[1 - side], rows[1 - side], n, shift, mask, places[digit])
+        sort_digit(keys[side], rows[side], keys[1 - side], rows[1 - side], n, least, shift, mask, places[digit])
         side = 1 - side
     return side
 
 
 @jit
-def sort_digit(keys: Any, rows: Any, out_keys: Any, out_rows: Any, n: Any, shift: Any, mask: Any, places: Any) -> None:
+def sort_digit(
+    keys: Any, rows: Any, out_keys: Any, out_rows: Any, n: Any, least: Any, shift: Any, mask: Any, places: Any
+) -> None:
     """``places`` comes with how often each digit occurs."""
     below = 0
     for k in range(np.int64(mask) + 1):
@@ -303,7 +347,7 @@ def sort_digit(keys: Any, rows: Any, out_keys: Any, out_rows: Any, n: Any, shift
         places[k] = below
         below += here
     for i in range(n):
-        digit = (keys[i] >> shift) & mask
+        digit = ((keys[i] - least) >> shift) & mask
         at = places[digit]
         places[digit] = at + 1
         out_keys[at], out_rows[at] = keys[i], rows[i]
@@ -326,22 +370,24 @@ def move_into_order(keys: Any, rows: Any, n: Any) -> Any:
 
 
 @jit
-def bin_column(codes: Any, n_values: Any, buffer: Any, first_code: Any, coarse: Any, j: Any) -> None:
+def bin_column(codes: Any, n_values: Any, buffer: Any, first_code: Any, coarse: Any) -> None:
     """Bins of about equally many rows, or one per code while there are at most 255."""
-    bins = buffer[: n_values + 1]  # first the number of rows of each code, then its bin
     if n_values < BINS:
-        for code in range(n_values + 1):
-            bins[code] = code
-    else:
-        bins[:] = 0
+        for b in range(BINS + 1):
+            first_code[b] = min(b, n_values + 1)
         for i in range(codes.size):
-            bins[codes[i]] += 1
-        present, below = codes.size - bins[0], 0
-        for code in range(1, n_values + 1):
-            here = bins[code]
-            bins[code] = 1 + below * (BINS - 1) // present
-            below += here
-        bins[0] = 0
+            coarse[i] = codes[i]
+        return
+    bins = buffer[: n_values + 1]  # first the number of rows of each code, then its bin
+    bins[:] = 0
+    for i in range(codes.size):
+        bins[codes[i]] += 1
+    present, below = codes.size - bins[0], 0
+    for code in range(1, n_values + 1):
+        here = bins[code]
+        bins[code] = 1 + below * (BINS - 1) // present
+        below += here
+    bins[0] = 0
     b = 0
     for code in range(n_values + 1):
         while b <= bins[code]:
@@ -349,4 +395,4 @@ def bin_column(codes: Any, n_values: Any, buffer: Any, first_code: Any, coarse: 
             b += 1
     first_code[b:] = n_values + 1
     for i in range(codes.size):
-        coarse[i, j] = bins[codes[i]]
+        coarse[i] = bins[codes[i]]
