@@ -6,6 +6,7 @@ import datetime
 import importlib.util
 from collections.abc import Callable, Hashable, Sequence
 from decimal import Decimal
+from itertools import accumulate, pairwise
 from numbers import Real
 from typing import Any, NamedTuple
 
@@ -83,14 +84,19 @@ def read_matrix(array: Array, names: Sequence[Any], wanted: list[bool | None], o
     if np.isinf(array).any():
         for j, name in enumerate(names):
             finite(array[:, j], name)
-    columns = [Raw(name, NUMBER, array[:, j], own=own) for j, name in enumerate(names)]
     chosen = [j for j, want in enumerate(wanted) if want]
-    if chosen:
-        in_place = array.flags.f_contiguous
-        x, rows = (array.T, chosen) if in_place else (np.ascontiguousarray(array.T[chosen]), range(len(chosen)))
-        codes, distinct = rank(x, np.array(rows))
-        for k, j in enumerate(chosen):
-            columns[j] = Raw(names[j], CATEGORY, None, codes[k], distinct[k].tolist(), NUMBER, ascending=True)
+    if not chosen:
+        return [Raw(name, NUMBER, array[:, j], own=own) for j, name in enumerate(names)]
+    in_place = array.flags.f_contiguous
+    x, rows = (array.T, chosen) if in_place else (np.ascontiguousarray(array.T[chosen]), range(len(chosen)))
+    categories = zip(*rank(x, np.array(rows)), strict=True)
+    columns = []
+    for j, (name, want) in enumerate(zip(names, wanted, strict=True)):
+        if want:
+            codes, distinct = next(categories)
+            columns.append(Raw(name, CATEGORY, None, codes, distinct.tolist(), NUMBER, ascending=True))
+        else:
+            columns.append(Raw(name, NUMBER, array[:, j], own=own))
     return columns
 
 
@@ -178,8 +184,8 @@ def categorical_mask(categorical: Any, names: list[Any]) -> list[bool | None]:
             return [bool(v) for v in given]
         problem = f"is a mask and must have one value per column, {m}. Got {len(given)}."
     elif given.dtype.kind in "iu":
-        if np.all((given >= -m) & (given < m)):
-            chosen = {int(v) % m for v in given}
+        if ((given >= -m) & (given < m)).all():
+            chosen = {v % m for v in given.tolist()}
             return [j in chosen for j in range(m)]
         problem = f"has column numbers and must stay below {m}. Got {given[(given < -m) | (given >= m)][0]}."
     elif len(given) == 0:
@@ -359,8 +365,8 @@ def rank(x: Array, rows: Array) -> tuple[Array, list[Array]]:
     codes, values = np.empty((len(rows), n), dtype=code_type(n)), np.empty(len(rows) * n)
     counts = np.empty(len(rows), dtype=np.int64)
     rank_numbers(x, x.view(np.uint64), rows, codes, values, counts, new_ranking(n))
-    ends = np.cumsum(counts)
-    return codes, [values[end - count : end].copy() for count, end in zip(counts, ends, strict=True)]
+    ends = list(accumulate(counts.tolist(), initial=0))
+    return codes, [values[start:end] for start, end in pairwise(ends)]
 
 
 def count_rows(raw: Raw) -> int:
@@ -401,6 +407,8 @@ def look_up_each(x: Array, codes: dict[Any, int]) -> list[float]:
 
 def check_text_is_wanted(columns: list[Raw], categorical: Any) -> None:
     """With an explicit choice of categorical columns, text elsewhere is an error."""
+    if not any(raw.kind == CATEGORY and raw.family == TEXT for raw in columns):
+        return
     wanted = categorical_mask(categorical, [raw.name if isinstance(raw.name, str) else None for raw in columns])
     for raw, want in zip(columns, wanted, strict=True):
         if want is False and raw.kind == CATEGORY and raw.family == TEXT:
@@ -412,10 +420,11 @@ def check_text_is_wanted(columns: list[Raw], categorical: Any) -> None:
 
 def check_same_kind(raw: Raw, column: Column) -> None:
     """A column must hold what it held in ``fit``; one without any value may stand for all."""
+    is_category = column.is_category
     now = raw.family if raw.kind == CATEGORY else raw.kind
-    before = column.family if column.kind == CATEGORY else column.kind
-    categories = raw.kind == CATEGORY or (column.is_category and raw.kind == NUMBER)
-    if (now, categories) == (before, column.is_category) or EMPTY in (raw.kind, column.kind):
+    before = column.family if is_category else column.kind
+    categories = raw.kind == CATEGORY or (is_category and raw.kind == NUMBER)
+    if (now == before and categories == is_category) or EMPTY in (raw.kind, column.kind):
         return
     if raw.numbers is None or not np.isnan(raw.numbers).all():
         raise ValueError(
