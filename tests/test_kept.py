@@ -11,7 +11,7 @@ import pytest
 from lazyforest import LazyForestClassifier, kept
 from lazyforest.engine.layout import BINS
 from lazyforest.kept import Kept, encode
-from lazyforest.runner import plan_calls
+from lazyforest.runner import count_side_by_side, plan_calls
 from lazyforest.table import read
 
 N = 3000
@@ -165,7 +165,7 @@ def test_no_tree_goes_down_alone(numbers, always_binned, trees, jobs):
     """It would need all columns ranked."""
     y = classes(numbers)
     model = LazyForestClassifier(trees, random_state=0, n_jobs=jobs).fit(numbers, y)
-    calls = plan_calls(model._forest, 1, numbers.shape[1], jobs)
+    calls = plan_calls(model._forest, 1, count_side_by_side(model._forest, 1, numbers.shape[1]), jobs)
     assert [tree for some, _ in calls for tree in some] == list(range(trees))
     assert trees == 1 or min(len(some) for some, _ in calls) > 1
     found = model.predict_proba(numbers[:1])

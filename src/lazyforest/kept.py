@@ -26,9 +26,10 @@ class Kept:
         self.columns: list[Column] = []  # what queries have to be like
         self.codes: dict[int, Array] = {}  # of categories
         for j, raw in enumerate(columns):
-            column = Column(raw.name, raw.kind, raw.family)
             if raw.numbers is None:
                 self.codes[j], column = code_categories(raw)
+            else:
+                column = Column(raw.name, raw.kind, raw.family)
             self.columns.append(column)
         self.is_category = np.array([column.is_category for column in self.columns])
         self.n_codes = np.array([len(column.codes) for column in self.columns])  # of categories
@@ -85,7 +86,7 @@ class Kept:
     @property
     def bytes_when_ranked(self) -> int:
         n, m = self.shape
-        return n * (m * (code_type(n).itemsize + 1) + 8 * int((~self.is_category).sum()))
+        return n * (m * (code_type(n).itemsize + 1) + 8 * (m - int(np.count_nonzero(self.is_category))))
 
     def bin(self) -> Binned:
         assert self.numbers is not None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial, reduce
@@ -93,23 +94,24 @@ class Answer(NamedTuple):
 def total_bytes(value: Any, without: Any = ()) -> int:
     """Bytes of all arrays in nested tuples and lists, each once, also where several look at it."""
     found: dict[int, int] = {}
-    note_bytes(value, found)
+    note_bytes((value,), found)
     known: dict[int, int] = {}
-    note_bytes(without, known)
+    note_bytes((without,), known)
     return sum(size for owner, size in found.items() if owner not in known)
 
 
-def note_bytes(value: Any, found: dict[int, int]) -> None:
+def note_bytes(values: Iterable[Any], found: dict[int, int]) -> None:
     """The bytes of arrays, by who holds them."""
-    if isinstance(value, np.ndarray):  # first: most are
-        while isinstance(value.base, np.ndarray):
-            value = value.base
-        found[id(value)] = value.nbytes
-    elif isinstance(value, (tuple, list)):
-        for part in value:
-            note_bytes(part, found)
-    elif hasattr(value, "nbytes"):
-        found[id(value)] = int(value.nbytes)
+    for value in values:
+        if isinstance(value, np.ndarray):  # first: most are
+            owner, base = value, value.base
+            while isinstance(base, np.ndarray):
+                owner, base = base, base.base
+            found[id(owner)] = owner.nbytes
+        elif isinstance(value, (tuple, list)):
+            note_bytes(value, found)
+        elif hasattr(value, "nbytes"):
+            found[id(value)] = int(value.nbytes)
 
 
 class Shared:
@@ -214,6 +216,7 @@ def explore_as_member(
         [team, sides, task.search.f, member.opened.numbers],
     )
     if handed.wanted.any():
+        rows = rows.astype(np.intp)  # once: all that is taken would do it again
         table = take_table(table, rows) if binned is None else rank_rows(binned, rows)
         own += [table, handed]
         explore_silently(go_on(task, table, take_target(forest.target, rows), handed), trees, votes)
@@ -230,7 +233,7 @@ def explore(forest: Forest, X: Array, columns: Array, n_jobs: int | None, verbos
         jobs = min(jobs, cores())
         members = min(jobs, most_members(min(forest.n_estimators, side_by_side)))
         jobs //= members  # from here on, of teams
-    calls = plan_calls(forest, len(X), len(columns), jobs)
+    calls = plan_calls(forest, len(X), side_by_side, jobs)
     if len(calls) > 1:  # before several threads want it
         forest.kept.prepare(bins_only=side_by_side > 1)
     total = Answer(no_votes(forest, X), Costs(), [])
@@ -244,17 +247,16 @@ def explore(forest: Forest, X: Array, columns: Array, n_jobs: int | None, verbos
     return total._replace(costs=spent)
 
 
-def plan_calls(forest: Forest, n_queries: int, n_columns: int, jobs: int) -> list[tuple[range, slice]]:
-    """Trees and queries per kernel call, so that each ends within about a second.
+def plan_calls(forest: Forest, n_queries: int, side_by_side: int, jobs: int) -> list[tuple[range, slice]]:
+    """Trees and queries per kernel call, so that each ends within about a second; so many trees go side by side.
 
     The lazy algorithm starts anew for every query, so that it may be cut between queries as well.
     """
     n, m = forest.kept.shape
     trees, lazy = forest.n_estimators, forest.rules.algorithm == LAZY
-    cells = n * m * (2.0 if lazy else 1 + np.log2(1 + (n if forest.rules.algorithm == EAGER else n_queries)))
-    many = int(np.clip(CELLS_PER_CALL / cells, 1, n_queries)) if lazy else max(n_queries, 1)
-    per_call = int(np.clip(CELLS_PER_CALL / (cells * (many if lazy else 1)), 1, -(-trees // jobs)))
-    side_by_side = count_side_by_side(forest, n_queries, n_columns)
+    cells = n * m * (2.0 if lazy else 1 + math.log2(1 + (n if forest.rules.algorithm == EAGER else n_queries)))
+    many = int(min(max(CELLS_PER_CALL / cells, 1), n_queries)) if lazy else max(n_queries, 1)
+    per_call = int(min(max(CELLS_PER_CALL / (cells * (many if lazy else 1)), 1), -(-trees // jobs)))
     slices = [slice(first, min(first + many, n_queries)) for first in range(0, max(n_queries, 1), many)]
     ranges = [range(first, min(first + per_call, trees)) for first in range(0, trees, per_call)]
     if side_by_side > 1:  # about equally many each, and never one alone, which would need all columns ranked
@@ -332,11 +334,12 @@ def take(forest: Forest, rows: Array) -> Forest:
 
 
 def take_table(table: Table, rows: Array) -> Table:
-    return table._replace(codes=np.take(table.codes, rows, axis=1), coarse=table.coarse[rows])
+    return table._replace(codes=table.codes.take(rows, axis=1), coarse=table.coarse.take(rows, axis=0))
 
 
 def take_target(target: Target, rows: Array) -> Target:
-    y, weight, multiplicity, ids = (a[rows] for a in (target.y, target.weight, target.multiplicity, target.row_ids))
+    y, weight, ids = target.y.take(rows), target.weight.take(rows), target.row_ids.take(rows)
+    multiplicity = weight if target.weights_are_sizes else target.multiplicity.take(rows)
     return target._replace(y=y, weight=weight, multiplicity=multiplicity, row_ids=ids)
 
 
