@@ -126,8 +126,8 @@ class Task(NamedTuple):
 def new_task(table: Table, target: Target, rules: Rules, X: Array, columns: Array) -> Task:
     """Buffers for exploring trees that may use ``columns`` (ascending)."""
     n = table.coarse.shape[0]
-    heaviest = int(target.weight.max(initial=0))
-    most = max(MOST_COPIES * int(target.weight.sum()), n * heaviest)  # or every draw takes the same row
+    heaviest, total = int(target.weight.max(initial=0)), int(target.weight.sum())
+    most = max(MOST_COPIES * total, n * heaviest)  # or every draw takes the same row
     weight = np.zeros(n, dtype=WEIGHTS[0] if target.n_classes and most < 2**32 else WEIGHTS[1])
     listed = rules.max_features * 4 > len(columns)  # otherwise sorting what is looked at is cheaper
     depth = min(rules.max_depth, n) + 2
@@ -151,7 +151,7 @@ def new_task(table: Table, target: Target, rules: Rules, X: Array, columns: Arra
         costs=np.zeros(COSTS, dtype=np.int64),
     )
     table, target, X = Table(*map(frozen, table)), Target(*map(frozen, target)), frozen(X)
-    f = frozen(x_log2_x_table(2 * int(target.weight.sum())))
+    f = frozen(x_log2_x_table(2 * total))
     search = new_search(table, target, weight, f, frozen(columns))
     small = new_small(table, target, weight, listed)
     return Task(table, target, rules, X, search, small, bag, nothing_handed())

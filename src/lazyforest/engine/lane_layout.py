@@ -209,23 +209,28 @@ def join_columns(bins: Array, n: int, slots: int, roughly: bool) -> list[int]:
     Columns of many bins are joined only ``roughly``.
     """
     ends, cells, most = [0], BINS, min(BINS, n // ROWS_PER_CELL)
+    was_wide = None
     for slot, some in enumerate(bins.tolist()):
-        cells *= SIDE if some > BINS else some
-        alike = slot > 0 and (some > BINS) == (bins[slot - 1] > BINS) and (roughly or some <= BINS)
-        if cells > most or not alike or slot % slots == 0:
+        wide = some > BINS
+        own = SIDE if wide else some
+        cells *= own
+        if cells > most or wide != was_wide or (wide and not roughly) or slot % slots == 0:
             ends.append(slot)
-            cells = SIDE if some > BINS else some
-        ends[-1] = slot + 1
+            cells = own
+        ends[-1], was_wide = slot + 1, wide
     return ends[1:]
 
 
 def deal_rows(n: int, members: int) -> tuple[Array, Array]:
     """Rows in blocks, dealt out in turn: all members get some of every part of a table. And where each one's begin."""
     rows, size = np.arange(n, dtype=ROW), n // (DEALT * members) * DEALT
-    dealt = rows[: size * members].reshape(-1, members, DEALT).swapaxes(0, 1).reshape(members, size)
-    rest = np.array_split(rows[size * members :], members)
-    shares = [part for k in range(members) for part in (dealt[k], rest[k])]
-    return np.concatenate(shares), np.cumsum([0, *(size + len(some) for some in rest)])
+    cuts = [(n - size * members) * k // members for k in range(members + 1)]
+    first_row = np.array([size * k + cut for k, cut in enumerate(cuts)])
+    if members == 1:
+        return rows, first_row
+    dealt, rest = rows[: size * members].reshape(-1, members, DEALT), rows[size * members :]
+    shares = [part for k in range(members) for part in (dealt[:, k].ravel(), rest[cuts[k] : cuts[k + 1]])]
+    return np.concatenate(shares), first_row
 
 
 def most_members(trees: int) -> int:
@@ -246,7 +251,7 @@ def new_team(table: Table | Binned, columns: Array, trees: int, members: int) ->
         signals=new_signals(),
         first_lane=np.arange(members + 1) * vectors // members * VECTOR,
         first_row=first_row,
-        counts=np.diff(first_row),
+        counts=first_row[1:] - first_row[:-1],
         rows=rows,
         weight=aligned((n, lanes), np.uint8),
         held=np.zeros((members, lanes), dtype=np.int64),

@@ -8,6 +8,7 @@ of them as many vectors as the processor needs.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -27,10 +28,8 @@ COPIED = OPTIONS | {"forceinline": True}  # into the loop that calls it: calls t
 
 def aligned(shape: tuple[int, ...], dtype: Any) -> Array:
     """An empty array that begins with a line of the cache: a vector that lies across two takes twice as long."""
-    size = int(np.prod(shape)) * np.dtype(dtype).itemsize
-    room = np.empty(size + LINE, dtype=np.uint8)
-    start = -room.ctypes.data % LINE
-    return np.asarray(room[start : start + size].view(dtype).reshape(shape))
+    room = np.empty(math.prod(shape) * np.dtype(dtype).itemsize + LINE, dtype=np.uint8)
+    return np.ndarray(shape, dtype, buffer=room, offset=-room.ctypes.data % LINE)
 
 
 def start_of(context: Any, builder: Any, array: Any, given: Any, numbers: int) -> Any:
