@@ -219,7 +219,8 @@ def explore_as_member(
         rows = rows.astype(np.intp)  # once: all that is taken would do it again
         table = take_table(table, rows) if binned is None else rank_rows(binned, rows)
         own += [table, handed]
-        explore_silently(go_on(task, table, take_target(forest.target, rows), handed), trees, votes)
+        heaviest = int(team.heavy.sum(axis=0).max())
+        explore_silently(go_on(task, table, take_target(forest.target, rows), handed, heaviest), trees, votes)
     return Answer(votes, costs_of(task, total_bytes(own, without=others)), [])
 
 

@@ -23,10 +23,10 @@ from lazyforest.engine.two import open_bins_of_two, scan_two, score_edges, score
 
 
 @inlined
-def search_large(node: Any, table: Any, target: Any, search: Any, rules: Any, filled: Any) -> Any:
+def search_large(node: Any, table: Any, target: Any, search: Any, rules: Any, criterion: Any, filled: Any) -> Any:
     """``filled``: the histograms are, of all columns at once."""
     count = inspect(node, table, search, rules)
-    best = no_condition(node, rules, search.f)
+    best = no_condition(node, criterion, search.f)
     is_category, histogram = table.is_category, search.histogram
     slots = histogram.shape[0]
     for start in range(0, count, slots):
@@ -44,25 +44,25 @@ def search_large(node: Any, table: Any, target: Any, search: Any, rules: Any, fi
                 table.coarse,
                 table.first_code,
                 columns,
-                rules.criterion == SQUARED_ERROR,
+                criterion,
                 search.n_bins,
                 histogram,
             )
         reach, promising = best.score, -1
         for slot in range(columns.size):
             if not is_category[columns[slot]]:
-                highest = score_groups(node, search, rules, slot)
+                highest = score_groups(node, search, criterion, slot)
                 if highest > reach:
                     reach, promising = highest, slot
         for slot in range(columns.size):
             if is_category[columns[slot]]:
-                best = search_categories(node, table, target, search, rules, columns[slot], slot, reach, best)
+                best = search_categories(node, table, target, search, criterion, columns[slot], slot, reach, best)
         # the most promising column first: it raises what the others have to reach
         for turn in range(-1, columns.size):
             slot = promising if turn < 0 else turn
             if slot < 0 or (turn >= 0 and slot == promising) or is_category[columns[slot]]:
                 continue
-            best = search_column(node, table, target, search, rules, columns[slot], slot, best, reach)
+            best = search_column(node, table, target, search, criterion, columns[slot], slot, best, reach)
     return best
 
 
@@ -77,7 +77,7 @@ def fill_histogram(
     coarse: Any,
     first_code: Any,
     columns: Any,
-    regression: Any,
+    criterion: Any,
     n_bins: Any,
     histogram: Any,
 ) -> None:
@@ -86,7 +86,7 @@ def fill_histogram(
     for slot in range(n):
         n_bins[slot] = min(first_code[columns[slot], BINS], BINS)
         histogram[slot, : n_bins[slot]] = 0
-    if regression:
+    if criterion == SQUARED_ERROR:
         for i in range(lo, hi):
             r = rows[i]
             w = np.int64(weight[r])
@@ -112,13 +112,13 @@ def fill_histogram(
 
 
 @inlined
-def score_groups(node: Any, search: Any, rules: Any, slot: Any) -> Any:
+def score_groups(node: Any, search: Any, criterion: Any, slot: Any) -> Any:
     """Turn a column's histogram into sums over the bins 1 to b, the missing rows apart; score the cuts between groups.
 
     Returns the highest score.
     """
     sums, missing, edges = search.histogram[slot], search.missing[slot], search.edges[slot]
-    total, left, f, criterion = node.total, search.left, search.f, rules.criterion
+    total, left, f = node.total, search.left, search.f
     any_missing, n_bins = False, search.n_bins[slot]
     for c in range(missing.size):
         missing[c] = sums[0, c]
@@ -129,7 +129,7 @@ def score_groups(node: Any, search: Any, rules: Any, slot: Any) -> Any:
         for b in range(1, n_bins):
             below += sums[b, c]
             sums[b, c] = below
-    if node.two:
+    if criterion is None or node.two:
         sums, total_a, total_b = sums[:n_bins], np.uint64(total[0]), np.uint64(total[1])
         one, two = np.uint64(missing[0]), np.uint64(missing[1])
         highest = score_edges(sums, one, two, total_a, total_b, f, edges[0])
@@ -169,33 +169,33 @@ def is_flat(sums: Any, lo: Any, hi: Any, size: Any) -> Any:
 
 @inlined
 def search_column(
-    node: Any, table: Any, target: Any, search: Any, rules: Any, j: Any, slot: Any, best: Any, reach: Any
+    node: Any, table: Any, target: Any, search: Any, criterion: Any, j: Any, slot: Any, best: Any, reach: Any
 ) -> Any:
     """The best cut of a column of numbers, if it is better than ``best``; ``reach`` is a score known to be had."""
-    n_opened = open_column(node, search, rules, slot, max(reach, best.score))
+    n_opened = open_column(node, search, criterion, slot, max(reach, best.score))
     if n_opened == 0:
         return best
     if table.first_code[j, BINS] > BINS:
-        fill_fine(node, table, target, search, rules, j, n_opened)
-    return search_cuts(node, table, search, rules, j, slot, n_opened, best)
+        fill_fine(node, table, target, search, criterion, j, n_opened)
+    return search_cuts(node, table, search, criterion, j, slot, n_opened, best)
 
 
 @jit
-def open_column(node: Any, search: Any, rules: Any, slot: Any, reach: Any) -> Any:
+def open_column(node: Any, search: Any, criterion: Any, slot: Any, reach: Any) -> Any:
     """Mark the bins that may hold, or border on, a cut as good as ``reach``; returns how many.
 
     A bound is compared with slack, far above the rounding of a score: it decides what is looked at, never what wins.
     Where sides may be too light nothing bounds, and everything is looked at.
     """
     sums, missing, total = search.histogram[slot, : search.n_bins[slot]], search.missing[slot], node.total
-    if node.two:
+    if criterion is None or node.two:
         f, edges, scores, opened, listed = search.f, search.edges[slot], search.scores, search.opened, search.listed
         return open_column_of_two(sums, missing, total, f, EVERY_GROUP, edges, reach, scores, opened, listed)
     reach = reach if node.least == 0.0 else -np.inf
     n_opened = np.int64(0)
     search.opened[:] = False
     for variant in range(1 if is_empty(missing, total.size) else 2):
-        n_more, reach = open_groups(node, search, rules, slot, variant, reach)
+        n_more, reach = open_groups(node, search, criterion, slot, variant, reach)
         n_opened += n_more
     list_opened(search.opened, sums.shape[0], search.listed)
     return n_opened
@@ -240,23 +240,23 @@ def list_opened(opened: Any, n_bins: Any, listed: Any) -> None:
 
 
 @jit
-def search_cuts(node: Any, table: Any, search: Any, rules: Any, j: Any, slot: Any, n_opened: Any, best: Any) -> Any:
+def search_cuts(node: Any, table: Any, search: Any, criterion: Any, j: Any, slot: Any, n_opened: Any, best: Any) -> Any:
     """The best cut of the opened bins, if it is better than ``best``."""
     any_missing = not is_empty(search.missing[slot], node.total.size)
     exact = table.first_code[j, BINS] <= BINS  # bins of one code each
     for variant in range(2 if any_missing else 1):
-        if node.two:
+        if criterion is None or node.two:
             best = search_opened_of_two(node, search, j, slot, variant, any_missing, exact, n_opened, best)
         else:
-            best = search_opened(node, search, rules, j, slot, variant, any_missing, exact, best)
+            best = search_opened(node, search, criterion, j, slot, variant, any_missing, exact, best)
     return best
 
 
 @jit
-def open_groups(node: Any, search: Any, rules: Any, slot: Any, variant: Any, reach: Any) -> Any:
+def open_groups(node: Any, search: Any, criterion: Any, slot: Any, variant: Any, reach: Any) -> Any:
     """Open the bins of the groups that may hold a cut as good as ``reach``, which their edges raise."""
     sums, missing, edges = search.histogram[slot], search.missing[slot], search.edges[slot]
-    total, left, corner, f, criterion = node.total, search.left, search.corner, search.f, rules.criterion
+    total, left, corner, f = node.total, search.left, search.corner, search.f
     n_opened = 0
     last = search.n_bins[slot] - 1
     for group in range(GROUPS):
@@ -268,16 +268,16 @@ def open_groups(node: Any, search: Any, rules: Any, slot: Any, variant: Any, rea
             edge(sums, lo, missing, variant, left, total, criterion, f)
             if bound(left, sums[lo], sums[hi], total, corner, criterion, f) < least:
                 continue
-        n_more, reach = open_bins(node, search, rules, slot, lo, hi, variant, reach)
+        n_more, reach = open_bins(node, search, criterion, slot, lo, hi, variant, reach)
         n_opened += n_more
     return n_opened, reach
 
 
 @jit
-def open_bins(node: Any, search: Any, rules: Any, slot: Any, lo: Any, hi: Any, variant: Any, reach: Any) -> Any:
+def open_bins(node: Any, search: Any, criterion: Any, slot: Any, lo: Any, hi: Any, variant: Any, reach: Any) -> Any:
     """Mark the bins lo + 1 to hi that may hold, or border on, a cut as good as ``reach``, which their edges raise."""
     sums, missing, scores, opened = search.histogram[slot], search.missing[slot], search.scores, search.opened
-    total, left, corner, f, criterion = node.total, search.left, search.corner, search.f, rules.criterion
+    total, left, corner, f = node.total, search.left, search.corner, search.f
     size, bounded = left.size, node.least == 0.0
     for b in range(lo, hi + 1):
         if b > lo and is_flat(sums, b - 1, b, size):
@@ -301,7 +301,7 @@ def open_bins(node: Any, search: Any, rules: Any, slot: Any, lo: Any, hi: Any, v
 
 
 @jit
-def fill_fine(node: Any, table: Any, target: Any, search: Any, rules: Any, j: Any, n_opened: Any) -> None:
+def fill_fine(node: Any, table: Any, target: Any, search: Any, criterion: Any, j: Any, n_opened: Any) -> None:
     """The histogram of the opened bins, code by code: ``fine[starts[b]:stops[b]]``, their codes in ``fine_codes``.
 
     Many rows per code are added to a place for every code; few are sorted, and get places for the codes they have.
@@ -316,28 +316,27 @@ def fill_fine(node: Any, table: Any, target: Any, search: Any, rules: Any, j: An
         used += first_code[b + 1] - first_code[b]
         stops[b] = used
     if used > 4 * ((node.hi - node.lo) * n_opened // BINS) + 64:
-        sort_fine(node, table, target, search, rules, j, n_opened)
+        sort_fine(node, table, target, search, criterion, j, n_opened)
         return
     for i in range(n_opened):
         b = listed[i]
         for k in range(starts[b], stops[b]):
             fine_codes[k] = first_code[b] + k - starts[b]
     fine[:used] = 0
-    regression = rules.criterion == SQUARED_ERROR
     for i in range(node.lo, node.hi):
         r = rows[i]
         b = coarse[r, j]
         if opened[b]:
             at = starts[b] + np.int64(codes[r]) - first_code[b]
-            add(fine[at], y[r], weight[r], shift, regression)
+            add(fine[at], y[r], weight[r], shift, criterion)
 
 
 @jit
-def sort_fine(node: Any, table: Any, target: Any, search: Any, rules: Any, j: Any, n_opened: Any) -> None:
+def sort_fine(node: Any, table: Any, target: Any, search: Any, criterion: Any, j: Any, n_opened: Any) -> None:
     opened, starts, stops, first_code = search.opened, search.starts, search.stops, table.first_code[j]
     fine, fine_codes, codes, coarse = search.fine, search.fine_codes, table.codes[j], table.coarse
     rows, y, weight, words = node.rows, target.y, search.weight, search.words
-    n, regression = np.int64(0), rules.criterion == SQUARED_ERROR
+    n = np.int64(0)
     for i in range(node.lo, node.hi):
         r = rows[i]
         words[n] = (np.uint64(codes[r]) << np.uint64(32)) | np.uint64(r)
@@ -355,14 +354,14 @@ def sort_fine(node: Any, table: Any, target: Any, search: Any, rules: Any, j: An
                 fine_codes[used] = code
                 fine[used] = 0
                 used += 1
-            add(fine[used - 1], y[r], weight[r], node.shift, regression)
+            add(fine[used - 1], y[r], weight[r], node.shift, criterion)
             at += 1
         stops[b] = used
 
 
 @jit
 def search_opened(
-    node: Any, search: Any, rules: Any, j: Any, slot: Any, variant: Any, any_missing: Any, exact: Any, best: Any
+    node: Any, search: Any, criterion: Any, j: Any, slot: Any, variant: Any, any_missing: Any, exact: Any, best: Any
 ) -> Any:
     """Every cut of the opened bins.
 
@@ -375,7 +374,7 @@ def search_opened(
         search.starts,
         search.stops,
     )
-    total, left, inside, f, criterion = node.total, search.left, search.corner, search.f, rules.criterion
+    total, left, inside, f = node.total, search.left, search.corner, search.f
     fine, fine_codes, size = search.fine, search.fine_codes, left.size
     lower = np.int64(0)
     for b in range(1, search.n_bins[slot]):
@@ -463,32 +462,31 @@ def list_categories(histogram: Any, n_codes: Any, size: Any, categories: Any, he
 
 @jit
 def search_categories(
-    node: Any, table: Any, target: Any, search: Any, rules: Any, j: Any, slot: Any, reach: Any, best: Any
+    node: Any, table: Any, target: Any, search: Any, criterion: Any, j: Any, slot: Any, reach: Any, best: Any
 ) -> Any:
     """Statistics per category, from the histogram or, if there are too many for it, from sorting; then the sets."""
     histogram, held, categories, gone = search.histogram[slot], search.held, search.categories, search.corner
     size, k = search.left.size, np.int64(0)
     if table.first_code[j, BINS] <= BINS:
         k = list_categories(histogram, table.first_code[j, BINS], size, categories, held, gone)
-        return search_sets(node, search, rules, j, k, reach, best)
+        return search_sets(node, search, criterion, j, k, reach, best)
     n, codes, rows, y, weight = node.hi - node.lo, table.codes[j], node.rows, target.y, search.weight
     words = search.words
     for i in range(n):
         r = rows[node.lo + i]
         words[i] = (np.uint64(codes[r]) << np.uint64(32)) | np.uint64(r)
     sort_words(words, search.spare, search.places, n, np.uint64(32), table.first_code[j, BINS])
-    regression = rules.criterion == SQUARED_ERROR
     gone[:] = 0
     last = np.uint64(0)
     for i in range(n):
         code, r = words[i] >> np.uint64(32), words[i] & np.uint64(0xFFFFFFFF)
         if code == np.uint64(0):
-            add(gone, y[r], weight[r], node.shift, regression)
+            add(gone, y[r], weight[r], node.shift, criterion)
             continue
         if code != last:
             categories[k] = np.int64(code)
             held[k] = 0
             last = code
             k += 1
-        add(held[k - 1], y[r], weight[r], node.shift, regression)
-    return search_sets(node, search, rules, j, k, reach, best)
+        add(held[k - 1], y[r], weight[r], node.shift, criterion)
+    return search_sets(node, search, criterion, j, k, reach, best)

@@ -152,7 +152,7 @@ def may_matter(
 
 
 @inlined
-def find_candidates(node: Any, table: Any, target: Any, search: Any, small: Any, rules: Any, found: Any) -> None:
+def find_candidates(node: Any, table: Any, target: Any, search: Any, small: Any, found: Any) -> None:
     """All cuts of the node, whose best condition was just found, that matter for one of ``found.kinds``.
 
     Without a heavy row of a small side, the best condition may lose so much that nearly all cuts matter. If these are
@@ -173,7 +173,7 @@ def find_candidates(node: Any, table: Any, target: Any, search: Any, small: Any,
                 if k < small.listed[0]:
                     list_candidates(table.codes[j], small, small.lists[j], n, total_a, total_b, search.f, found, j)
             else:
-                search_bins(node, table, target, search, rules, found, j, k)
+                search_bins(node, table, target, search, found, j, k)
         if found.place[USABLE] == 1:
             break
     found.place[LONE] = some_apart
@@ -259,7 +259,7 @@ def list_candidates(
 
 
 @jit
-def search_bins(node: Any, table: Any, target: Any, search: Any, rules: Any, found: Any, j: Any, slot: Any) -> None:
+def search_bins(node: Any, table: Any, target: Any, search: Any, found: Any, j: Any, slot: Any) -> None:
     """The candidates of a column, whose histogram is still there."""
     sums, missing, f = search.histogram[slot, : search.n_bins[slot]], search.missing[slot], search.f
     total_a, total_b = np.int64(node.total[0]), np.int64(node.total[1])
@@ -286,7 +286,7 @@ def search_bins(node: Any, table: Any, target: Any, search: Any, rules: Any, fou
     exact = table.first_code[j, BINS] <= BINS
     if not exact:
         list_opened(search.opened, sums.shape[0], search.listed)
-        fill_fine(node, table, target, search, rules, j, n_opened)
+        fill_fine(node, table, target, search, None, j, n_opened)
     for variant in range(variants):
         more_a, more_b = (missing[0], missing[1]) if variant == 0 else (np.int64(0), np.int64(0))
         bin_candidates(sums, search, exact, variant, more_a, more_b, total_a, total_b, found, j)

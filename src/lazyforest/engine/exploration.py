@@ -54,6 +54,8 @@ from lazyforest.engine.record import (
 )
 from lazyforest.engine.subtraction import LEAST_ROWS, hand_down, new_histograms, prepare
 
+SMALL_TABLE = 1 << 14  # of x log2 x: up to here no bag is too heavy for it
+
 
 class Frame(NamedTuple):
     """A node to be opened: rows[lo:hi], queries[q_lo:q_hi]."""
@@ -121,6 +123,7 @@ class Task(NamedTuple):
     small: Small
     bag: Bag
     handed: Handed
+    criterion: int | None  # that of the rules; None: two classes by entropy, and nothing else can happen
 
 
 def new_task(table: Table, target: Target, rules: Rules, X: Array, columns: Array) -> Task:
@@ -151,15 +154,26 @@ def new_task(table: Table, target: Target, rules: Rules, X: Array, columns: Arra
         costs=np.zeros(COSTS, dtype=np.int64),
     )
     table, target, X = Table(*map(frozen, table)), Target(*map(frozen, target)), frozen(X)
-    f = frozen(x_log2_x_table(2 * total))
+    f = frozen(x_log2_x_table(max(2 * total, min(MOST_COPIES * total, SMALL_TABLE))))
     search = new_search(table, target, weight, f, frozen(columns))
     small = new_small(table, target, weight, listed)
-    return Task(table, target, rules, X, search, small, bag, nothing_handed())
+    task = Task(table, target, rules, X, search, small, bag, nothing_handed(), rules.criterion)
+    two = (rules.criterion, target.n_classes, rules.min_weight_fraction_leaf) == (ENTROPY, 2, 0.0)
+    return task._replace(criterion=None) if two and total < f.size else task
 
 
-def go_on(task: Task, table: Table, target: Target, handed: Handed) -> Task:
-    """The same buffers, for a table of some of the rows and the nodes that were handed over with it."""
+def in_general(task: Task) -> Task:
+    """The same for bags that are too heavy for the table of x log2 x."""
+    return task._replace(criterion=task.rules.criterion)
+
+
+def go_on(task: Task, table: Table, target: Target, handed: Handed, heaviest: int) -> Task:
+    """The same buffers, for a table of some of the rows and the nodes that were handed over with it.
+
+    None of their trees' bags weighs more than ``heaviest``.
+    """
     assert task.small.place.size == 0  # of few rows, it would be about all of them
+    task = task if heaviest < task.search.f.size else in_general(task)
     return task._replace(table=Table(*map(frozen, table)), target=Target(*map(frozen, target)), handed=handed)
 
 
@@ -281,11 +295,20 @@ def enter(bag: Any, small: Any, frame: Any) -> Any:
 
 @inlined
 def choose(
-    table: Any, target: Any, rules: Any, search: Any, small: Any, block: Any, frame: Any, node: Any, filled: Any
+    table: Any,
+    target: Any,
+    rules: Any,
+    criterion: Any,
+    search: Any,
+    small: Any,
+    block: Any,
+    frame: Any,
+    node: Any,
+    filled: Any,
 ) -> Any:
     """The best condition of a node that is not a leaf; are its histograms filled, should it be large?"""
     shift = np.int64(0)
-    if rules.criterion == SQUARED_ERROR:  # targets about the mean, rounded down
+    if criterion == SQUARED_ERROR:  # targets about the mean, rounded down
         shift = node.total[1] // node.total[0]
         node.total[1] -= shift * node.total[0]
     weight = weight_of(node.total, rules.criterion)
@@ -293,7 +316,7 @@ def choose(
     node = Node(node.rows, node.lo, node.hi, node.total, weight, shift, node.least, two, node.key)
     n = frame.hi - frame.lo
     if n > BLOCK:
-        return search_large(node, table, target, search, rules, filled)
+        return search_large(node, table, target, search, rules, criterion, filled)
     listed = small.lists.shape[0] == table.codes.shape[0]
     if block[0] <= frame.lo < block[1]:
         small.listed[0] = frame.listed
@@ -302,7 +325,7 @@ def choose(
         if listed:
             block[0], block[1] = frame.lo, frame.hi
     at = frame.lo - block[0] if listed else np.int64(0)
-    return search_small(node, table, search, small, rules, listed, at, at + n)
+    return search_small(node, table, search, small, rules, criterion, listed, at, at + n)
 
 
 @inlined
@@ -414,10 +437,20 @@ def take_handed(weights: Any, k: Any, rows: Any, weight: Any) -> Any:
 
 @inlined
 def explore_from(
-    table: Any, target: Any, rules: Any, X: Any, search: Any, small: Any, bag: Any, top: Any, votes: Any, record: Any
+    table: Any,
+    target: Any,
+    rules: Any,
+    criterion: Any,
+    X: Any,
+    search: Any,
+    small: Any,
+    bag: Any,
+    top: Any,
+    votes: Any,
+    record: Any,
 ) -> None:
     """Open the nodes on the stack, and those below that are needed."""
-    algorithm, criterion, costs, member, vote = rules.algorithm, rules.criterion, bag.costs, bag.member, bag.vote
+    algorithm, costs, member, vote = rules.algorithm, bag.costs, bag.member, bag.vote
     recording = record.keys.size > 0
     while top > 0:
         top -= 1
@@ -449,7 +482,7 @@ def explore_from(
                     frame.slot % 2 == 1,
                     search.histogram,
                 )
-            best = choose(table, target, rules, search, small, bag.block, frame, node, filled)
+            best = choose(table, target, rules, criterion, search, small, bag.block, frame, node, filled)
         if best.column < 0:
             add_votes(votes, bag.queries, frame.q_lo, frame.q_hi, vote)
             if recording:
@@ -457,7 +490,7 @@ def explore_from(
             continue
         n_members = max(best.n_members, 0)
         threshold = threshold_of(table, best)
-        condition = settle(node.total, threshold, best, search.members, search.best_left, member, criterion)
+        condition = settle(node.total, threshold, best, search.members, search.best_left, member, rules.criterion)
         if recording:
             note_condition(record, at, condition, n_members, member, table.first_code[condition.column, BINS])
         top = go_down(table, target, algorithm, X, search, small, bag, frame, condition, at, top)
@@ -475,12 +508,16 @@ def explore_trees(
     small: Any,
     bag: Any,
     handed: Any,
+    criterion: Any,
     first: Any,
     last: Any,
     votes: Any,
     record: Any,
-) -> None:
-    """Explore some trees, add the votes that their leaves cast and, where the record has room, note every node."""
+) -> Any:
+    """Explore some trees, add the votes that their leaves cast and, where the record has room, note every node.
+
+    Returns where it ends: before ``last`` at a bag that only a task ``in_general`` can explore.
+    """
     algorithm = rules.algorithm
     groups = max(X.shape[0], 1) if algorithm == LAZY else 1
     if handed.wanted.size > 0:
@@ -495,11 +532,14 @@ def explore_trees(
             if group == 0:
                 draw_counts(rules.seed, tree, rules.bootstrap, target.row_ids, bag.counts)
                 bag.size[0], total = weigh_bag(bag.counts, target.weight, search.weight, bag.drawn)
+                if criterion is None and total >= search.f.size:
+                    return tree
                 bag.least[0] = rules.min_weight_fraction_leaf * float(total)
                 for q in range(X.shape[0]):
                     bag.queries[q] = q
             top = start(algorithm, bag, root_key(rules.seed, tree), group)
-        explore_from(table, target, rules, X, search, small, bag, top, votes, record)
+        explore_from(table, target, rules, criterion, X, search, small, bag, top, votes, record)
+    return last
 
 
 @jit
@@ -509,8 +549,15 @@ def add_votes(votes: Any, queries: Any, lo: Any, hi: Any, vote: Any) -> None:
             votes[queries[i], c] += vote[c]
 
 
+def explore_into(task: Task, trees: range, votes: Array, record: Record) -> None:
+    """``explore_trees``, whatever their bags weigh."""
+    end = explore_trees(*task, trees.start, trees.stop, votes, record)
+    if end < trees.stop:
+        explore_trees(*in_general(task), end, trees.stop, votes, record)
+
+
 def explore_silently(task: Task, trees: range, votes: Array) -> None:
-    explore_trees(*task, trees.start, trees.stop, votes, new_record(task.bag.vote.size))
+    explore_into(task, trees, votes, new_record(task.bag.vote.size))
 
 
 def explore_recording(task: Task, tree: int, votes: Array, room: list[int]) -> Record:
@@ -518,7 +565,7 @@ def explore_recording(task: Task, tree: int, votes: Array, room: list[int]) -> R
     while True:
         costs, before = task.bag.costs.copy(), votes.copy()
         record = new_record(task.bag.vote.size, *room)
-        explore_trees(*task, tree, tree + 1, votes, record)
+        explore_into(task, range(tree, tree + 1), votes, record)
         if record.used[USED_NODES] <= room[0] and record.used[USED_MEMBERS] <= room[1]:
             return trimmed(record)
         room[:] = [max(2 * int(used), most) for used, most in zip(record.used[:2], room, strict=True)]

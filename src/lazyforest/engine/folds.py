@@ -210,14 +210,24 @@ def vote_without(folds: Any, f: Any, rules: Any, vote: Any, votes: Any, q: Any) 
 
 @jit
 def search_rows(
-    table: Any, target: Any, rules: Any, search: Any, folds: Any, small: Any, filled: Any, lo: Any, hi: Any, key: Any
+    table: Any,
+    target: Any,
+    rules: Any,
+    criterion: Any,
+    search: Any,
+    folds: Any,
+    small: Any,
+    filled: Any,
+    lo: Any,
+    hi: Any,
+    key: Any,
 ) -> Any:
     """The best condition of folds.rows[lo:hi], whose statistics are ``folds.rest``; are their histograms filled?"""
     none = np.int64(0)
     node = Node(folds.rows, lo, hi, folds.rest, none, none, 0.0, False, key)
     folds.block[0] = folds.block[1] = 0
     frame = Frame(lo, hi, 0, 0, 0, 0, 0, 0, 0, key)
-    return choose(table, target, rules, search, small, folds.block, frame, node, filled)
+    return choose(table, target, rules, criterion, search, small, folds.block, frame, node, filled)
 
 
 @inlined
@@ -225,6 +235,7 @@ def decide(
     table: Any,
     target: Any,
     rules: Any,
+    criterion: Any,
     search: Any,
     bag: Any,
     folds: Any,
@@ -246,7 +257,7 @@ def decide(
         take_out(search.histogram, folds.rows, hi, end, target.y, search.weight, table.coarse)
     else:
         bag.costs[ROWS_SCANNED] += hi - lo
-    best = search_rows(table, target, rules, search, folds, small, filled, lo, hi, key)
+    best = search_rows(table, target, rules, criterion, search, folds, small, filled, lo, hi, key)
     folds.apply[f, COLUMN] = best.column
     if best.column >= 0:
         threshold, left, member = threshold_of(table, best), search.best_left, bag.member
@@ -277,6 +288,7 @@ def choose_for_all(
     table: Any,
     target: Any,
     rules: Any,
+    criterion: Any,
     X: Any,
     search: Any,
     bag: Any,
@@ -300,12 +312,12 @@ def choose_for_all(
             table.coarse,
             table.first_code,
             search.columns,
-            False,
+            None,
             search.n_bins,
             folds.histogram,
         )
         bag.costs[ROWS_SCANNED] += hi - lo
-    shared = decide(table, target, rules, search, bag, folds, folds.small, common, filled, lo, hi, hi, key)
+    shared = decide(table, target, rules, criterion, search, bag, folds, folds.small, common, filled, lo, hi, hi, key)
     fast = folds.lone and prepare(table, target, rules, search, folds, queries, frame, shared)
     count, kept, usual, scanned = np.int64(0), frame[Q_LO], np.int64(-1), np.int64(0)
     previous, f, group = np.int64(-1), np.int64(-1), np.int64(-1)
@@ -323,7 +335,9 @@ def choose_for_all(
                 start, stop = span_of(folds, f, lo, hi)
                 end = hi - (stop - start)
                 swap_with_end(folds.rows, start, stop, hi)
-                best = decide(table, target, rules, search, bag, folds, folds.other, f, filled, lo, end, hi, key)
+                best = decide(
+                    table, target, rules, criterion, search, bag, folds, folds.other, f, filled, lo, end, hi, key
+                )
                 if best.column >= 0 and apply[common, COLUMN] >= 0:
                     join(folds, f, common, best, folds.rows, lo, end, table.codes[best.column])
                 swap_with_end(folds.rows, start, stop, hi)
@@ -392,17 +406,22 @@ def explore_trees_without(
     small: Any,
     bag: Any,
     folds: Any,
+    criterion: Any,
     tree: Any,
     votes: Any,
     record: Any,
-) -> None:
+) -> Any:
     """Explore a tree for queries that may not look at their own folds; add their votes.
+
+    Returns whether it is done: not where only a task ``in_general`` can explore its bag.
 
     ``transposed`` has a row per column: a group of queries looks at one column, which stays in the processor's cache.
     """
     X, costs, none = transposed.T, bag.costs, np.int64(0)
     draw_counts(rules.seed, tree, rules.bootstrap, target.row_ids, bag.counts)
-    n, _ = weigh_bag(bag.counts, target.weight, search.weight, bag.drawn)
+    n, total = weigh_bag(bag.counts, target.weight, search.weight, bag.drawn)
+    if criterion is None and total >= search.f.size:
+        return False
     copy(bag.drawn, folds.rows, n)
     for q in range(X.shape[0]):
         bag.queries[q] = q
@@ -426,7 +445,7 @@ def explore_trees_without(
             bag.block[0] = bag.block[1] = 0
             before = costs[ROWS_SCANNED]
             below = push(bag, 0, Frame(lo, hi, q_lo, q_hi, depth, -1, hi - lo, 0, 0, key))
-            explore_from(table, target, rules, X, search, small, bag, below, votes, record)
+            explore_from(table, target, rules, criterion, X, search, small, bag, below, votes, record)
             costs[REFITS] += costs[ROWS_SCANNED] - before
             continue
         if frame[KIND] == BY_FOLD:
@@ -445,11 +464,12 @@ def explore_trees_without(
                 most, largest = count_folds(target, search, bag, folds, lo, hi)
             frame[Q_HI] = retire(target, rules, folds, bag, frame, size, most, largest, votes)
             if frame[Q_HI] > q_lo:
-                frame[Q_HI] = choose_for_all(table, target, rules, X, search, bag, folds, frame, key, votes)
+                frame[Q_HI] = choose_for_all(table, target, rules, criterion, X, search, bag, folds, frame, key, votes)
             if not folds.lone:
                 forget_folds(folds, lo, hi)
         if frame[Q_HI] > q_lo and folds.place[FULL] == 0:
             top = go_down_apart(table, folds, bag, frame, key, top)
+    return True
 
 
 @inlined
@@ -471,7 +491,9 @@ def explore_without(task: Task, folds: Array, own: Array, trees: range, votes: A
     for tree in trees:
         while True:
             costs, before = task.bag.costs.copy(), votes.copy()
-            explore_trees_without(table, target, rules, transposed, search, small, bag, buffers, tree, votes, record)
+            given = table, target, rules, transposed, search, small, bag, buffers
+            if not explore_trees_without(*given, task.criterion, tree, votes, record):
+                explore_trees_without(*given, rules.criterion, tree, votes, record)
             if not buffers.place[FULL]:
                 break
             room[0] = 2 * len(buffers.rows)

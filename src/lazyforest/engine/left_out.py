@@ -52,7 +52,7 @@ def prepare(table: Any, target: Any, rules: Any, search: Any, folds: Any, querie
             return False
         none = np.int64(0)
         node = Node(folds.rows, lo, hi, total, total[0] + total[1], none, 0.0, True, np.uint64(0))
-        find_candidates(node, table, target, search, folds.small, rules, found)
+        find_candidates(node, table, target, search, folds.small, found)
         usable = found.place[USABLE] == 1
         found.place[LONE] |= any_lone_row(search, folds)
     return usable

@@ -82,10 +82,12 @@ def new_small(table: Table, target: Target, weight: Array, listed: bool) -> Smal
 
 
 @inlined
-def search_small(node: Any, table: Any, search: Any, small: Any, rules: Any, listed: Any, lo: Any, hi: Any) -> Any:
+def search_small(
+    node: Any, table: Any, search: Any, small: Any, rules: Any, criterion: Any, listed: Any, lo: Any, hi: Any
+) -> Any:
     """Along lists[column, lo:hi], the node's rows in the order of each column."""
     count = inspect(node, table, search, rules)
-    best = no_condition(node, rules, search.f)
+    best = no_condition(node, criterion, search.f)
     columns, everything = search.columns, search.columns.size
     slot = small.tallied.size - 1
     for i in range(count):
@@ -111,24 +113,22 @@ def search_small(node: Any, table: Any, search: Any, small: Any, rules: Any, lis
             slot += 1
             if slot == small.tallied.size:
                 n = next_counted(search.inspected, i, count, small.counted, small.tallied)
-                count_categories(node.shift, table, small, rules.criterion == SQUARED_ERROR, n, lo, hi)
+                count_categories(node.shift, table, small, criterion, n, lo, hi)
                 slot = 0
             k = take_tally(small.tally[slot], table.first_code[j, BINS], search)
             if k > 1 or not is_empty(search.corner, search.corner.size):
-                best = search_sets(node, search, rules, j, k, best.score, best)
+                best = search_sets(node, search, criterion, j, k, best.score, best)
             continue
         words = small.lists[j if listed else 0]
         if (words[lo] >> SHIFT) == (words[hi - 1] >> SHIFT):
             continue
         if table.is_category[j]:
-            k = collect_categories(
-                node.shift, table.codes[j], search, small, rules.criterion == SQUARED_ERROR, words, lo, hi
-            )
-            best = search_sets(node, search, rules, j, k, best.score, best)
-        elif node.two and (words[lo] >> SHIFT) > 0:
+            k = collect_categories(node.shift, table.codes[j], search, small, criterion, words, lo, hi)
+            best = search_sets(node, search, criterion, j, k, best.score, best)
+        elif criterion is None or node.two:
             best = search_list_of_two(node, table, search, small, words, j, lo, hi, best)
         else:
-            best = search_list(node, table, search, small, rules, words, j, lo, hi, best)
+            best = search_list(node, table, search, small, criterion, words, j, lo, hi, best)
     return best
 
 
@@ -197,15 +197,21 @@ def code_at(table: Any, small: Any, words: Any, j: Any, i: Any) -> Any:
 def search_list_of_two(
     node: Any, table: Any, search: Any, small: Any, words: Any, j: Any, lo: Any, hi: Any, best: Any
 ) -> Any:
-    """``search_list`` for two classes and no missing value."""
-    highest, at, a, b = scan_list_of_two(
-        words, lo, hi, small.weight, small.y, np.uint64(node.total[0]), np.uint64(node.total[1]), search.f, best.score
-    )
-    if at < 0:
-        return best
-    search.best_left[0], search.best_left[1] = a, b
-    lower, cut = code_at(table, small, words, j, at - 1), code_at(table, small, words, j, at)
-    return Best(highest, j, lower, cut, False, False, NUMBER)
+    """``search_list`` for two classes."""
+    total_a, total_b, first = np.uint64(node.total[0]), np.uint64(node.total[1]), lo
+    while (words[first] >> SHIFT) == 0:
+        first += 1
+    for variant in range(1 if first == lo else 2):
+        start, least = first if variant == 1 else lo, np.nextafter(best.score, -np.inf)  # a tie may still come first
+        highest, at, a, b = scan_list_of_two(words, start, hi, small.weight, small.y, total_a, total_b, search.f, least)
+        if at < 0:
+            continue
+        cut = code_at(table, small, words, j, at)
+        if comes_first(highest, j, cut, best):
+            search.best_left[0], search.best_left[1] = a, b
+            lower = code_at(table, small, words, j, at - 1)
+            best = Best(highest, j, lower, cut, variant == 1, first > lo, NUMBER)
+    return best
 
 
 @jit
@@ -248,9 +254,9 @@ def scan_list_of_two(
 
 @jit
 def search_list(
-    node: Any, table: Any, search: Any, small: Any, rules: Any, words: Any, j: Any, lo: Any, hi: Any, best: Any
+    node: Any, table: Any, search: Any, small: Any, criterion: Any, words: Any, j: Any, lo: Any, hi: Any, best: Any
 ) -> Any:
-    criterion, total, left, f = rules.criterion, node.total, search.left, search.f
+    total, left, f = node.total, search.left, search.f
     codes, row, weight, y, shift = table.codes[j], small.row, small.weight, small.y, node.shift
     first = lo  # of the rows that do not miss the column
     while (words[first] >> SHIFT) == 0:
@@ -267,7 +273,7 @@ def search_list(
                     lower = np.int64(codes[row[words[i - 1] & LOCAL]])
                     best = Best(new, j, lower, cut, variant == 1, first > lo, NUMBER)
                     copy(left, search.best_left, left.size)
-            add(left, y[local], weight[local], shift, criterion == SQUARED_ERROR)
+            add(left, y[local], weight[local], shift, criterion)
     return best
 
 
@@ -283,7 +289,7 @@ def next_counted(inspected: Any, first: Any, count: Any, counted: Any, out: Any)
 
 
 @inlined
-def count_categories(shift: Any, table: Any, small: Any, regression: Any, n: Any, lo: Any, hi: Any) -> None:
+def count_categories(shift: Any, table: Any, small: Any, criterion: Any, n: Any, lo: Any, hi: Any) -> None:
     """``small.tally`` of the first ``small.tallied``."""
     row, unordered, y, weight = small.row, small.unordered, small.y, small.weight
     tally(
@@ -298,7 +304,7 @@ def count_categories(shift: Any, table: Any, small: Any, regression: Any, n: Any
         y,
         weight,
         shift,
-        regression,
+        criterion,
         small.tally,
     )
 
@@ -316,7 +322,7 @@ def tally(
     y: Any,
     weight: Any,
     shift: Any,
-    regression: Any,
+    criterion: Any,
     out: Any,
 ) -> None:
     """Statistics of each code of some columns. Row by row: additions to one column would wait for each other."""
@@ -325,7 +331,7 @@ def tally(
     for i in range(lo, hi):
         local = unordered[i]
         r, w = row[local], weight[local]
-        if regression:
+        if criterion == SQUARED_ERROR:
             moment = w * (np.int64(y[local]) - shift)
             for slot in range(n):
                 held = out[slot, coarse[r, columns[slot]]]
@@ -355,7 +361,7 @@ def take_tally(counts: Any, n_codes: Any, search: Any) -> Any:
 
 @jit
 def collect_categories(
-    shift: Any, codes: Any, search: Any, small: Any, regression: Any, words: Any, lo: Any, hi: Any
+    shift: Any, codes: Any, search: Any, small: Any, criterion: Any, words: Any, lo: Any, hi: Any
 ) -> Any:
     """Statistics of each category in ``held`` and of the missing rows in ``corner``; returns how many categories."""
     held, gone, categories = search.held, search.corner, search.categories
@@ -365,7 +371,7 @@ def collect_categories(
     for i in range(lo, hi):
         code, local = np.int64(words[i] >> SHIFT), words[i] & LOCAL
         if code == 0:
-            add(gone, y[local], weight[local], shift, regression)
+            add(gone, y[local], weight[local], shift, criterion)
             continue
         if code != last:
             categories[k] = codes[row[local]]
@@ -373,5 +379,5 @@ def collect_categories(
                 held[k, c] = 0
             last = code
             k += 1
-        add(held[k - 1], y[local], weight[local], shift, regression)
+        add(held[k - 1], y[local], weight[local], shift, criterion)
     return k

@@ -129,9 +129,9 @@ def new_search(table: Table, target: Target, weight: Array, f: Array, columns: A
 
 
 @jit
-def add(held: Any, y: Any, weight: Any, shift: Any, regression: Any) -> None:
+def add(held: Any, y: Any, weight: Any, shift: Any, criterion: Any) -> None:
     """One more row in the statistics."""
-    if regression:
+    if criterion == SQUARED_ERROR:
         held[0] += weight
         held[1] += weight * (np.int64(y) - shift)
     else:
@@ -179,10 +179,14 @@ def comes_first(score: Any, column: Any, cut: Any, best: Any) -> Any:
 
 
 @jit
-def no_condition(node: Any, rules: Any, f: Any) -> Any:
+def no_condition(node: Any, criterion: Any, f: Any) -> Any:
     """What a condition has to beat."""
-    least = side(node.total, rules.criterion, f) + MIN_GAIN * float(node.weight)
-    return Best(least, -1, 0, 0, False, False, NUMBER)
+    total = node.total
+    if criterion is None:
+        known = f[total[0]] + f[total[1]] - f[total[0] + total[1]]
+    else:
+        known = side(total, criterion, f)
+    return Best(known + MIN_GAIN * float(node.weight), -1, 0, 0, False, False, NUMBER)
 
 
 @jit

@@ -14,31 +14,31 @@ from lazyforest.engine.two import scan_sets_of_two, sets_may_win, sort_by_share
 
 
 @inlined
-def search_sets(node: Any, search: Any, rules: Any, j: Any, k: Any, reach: Any, best: Any) -> Any:
+def search_sets(node: Any, search: Any, criterion: Any, j: Any, k: Any, reach: Any, best: Any) -> Any:
     """The best set among the k categories in ``search.categories``; ``search.corner`` holds the missing rows.
 
     ``reach`` is a score known to be had.
     """
-    if node.two:
+    if criterion is None or node.two:
         missing = search.corner
         if sets_may_win(search.held, k, missing[0], missing[1], search.f, max(reach, best.score)):
             best = search_prefixes_of_two(node, search, j, k, best)
         return best
-    return search_orders(node, search, rules, j, k, best)
+    return search_orders(node, search, criterion, j, k, best)
 
 
 @jit
-def search_orders(node: Any, search: Any, rules: Any, j: Any, k: Any, best: Any) -> Any:
+def search_orders(node: Any, search: Any, criterion: Any, j: Any, k: Any, best: Any) -> Any:
     """The best prefix of any order: by mean or, for more than two classes, by the share of each."""
-    if rules.criterion == SQUARED_ERROR:
-        return search_prefixes(node, search, rules, j, k, np.int64(-1), best)
+    if criterion == SQUARED_ERROR:
+        return search_prefixes(node, search, criterion, j, k, np.int64(-1), best)
     present, last = 0, np.int64(0)
     for c in range(node.total.size):
         if node.total[c] > 0:
             present, last = present + 1, np.int64(c)
     for c in range(node.total.size):
         if node.total[c] > 0 and (present > 2 or c == last):
-            best = search_prefixes(node, search, rules, j, k, np.int64(c), best)
+            best = search_prefixes(node, search, criterion, j, k, np.int64(c), best)
     return best
 
 
@@ -58,7 +58,7 @@ def sort_by_mean(search: Any, k: Any, c: Any) -> None:
 
 
 @jit
-def search_prefixes(node: Any, search: Any, rules: Any, j: Any, k: Any, c: Any, best: Any) -> Any:
+def search_prefixes(node: Any, search: Any, criterion: Any, j: Any, k: Any, c: Any, best: Any) -> Any:
     """Every prefix of the order by class c is a set: without the missing rows, then with them."""
     sort_by_mean(search, k, c)
     inside, missing = search.left, search.corner
@@ -74,9 +74,9 @@ def search_prefixes(node: Any, search: Any, rules: Any, j: Any, k: Any, c: Any, 
                 break
             for d in range(size):
                 inside[d] += missing[d] if variant == 1 else 0
-            new = score(inside, node.total, rules.criterion, search.f)
+            new = score(inside, node.total, criterion, search.f)
             first = new > best.score or (new == best.score and j < best.column)  # an order's sets are tried in turn
-            if first and not is_light(inside, node, rules.criterion):
+            if first and not is_light(inside, node, criterion):
                 best, found = Best(new, j, 0, 0, variant == 1, any_missing, p), p
                 for d in range(size):
                     search.best_left[d] = node.total[d] - inside[d]

@@ -75,7 +75,7 @@ def prepare(
 ) -> None:
     """A node's histograms into ``out`` and, unless they are ``ready`` there, into its ``own``."""
     if not ready:
-        fill_histogram(rows, lo, hi, 0, y, weight, coarse, first_code, columns, False, n_bins, own)
+        fill_histogram(rows, lo, hi, 0, y, weight, coarse, first_code, columns, None, n_bins, own)
     copy_bins(own, n_bins, out)
 
 

@@ -80,7 +80,7 @@ def new_node(total: Array, weight: int, criterion: int, f: Array) -> Node:
 @entry
 def nothing_yet(node: Any, rules: Any, f: Any) -> Any:
     """What a condition has to beat."""
-    return no_condition(node, rules, f)
+    return no_condition(node, rules.criterion, f)
 
 
 @inlined
@@ -91,7 +91,7 @@ def search_number(node: Any, search: Any, rules: Any, j: Any, slot: Any, exact: 
         if node.two:
             best = search_opened_of_two(node, search, j, slot, variant, any_missing, exact, n_opened, best)
         else:
-            best = search_opened(node, search, rules, j, slot, variant, any_missing, exact, best)
+            best = search_opened(node, search, rules.criterion, j, slot, variant, any_missing, exact, best)
     return best
 
 
@@ -140,20 +140,20 @@ def look_at_bins(
     slots = columns.size
     for slot in range(slots):
         if not is_category[slot]:
-            score_groups(node, search, rules, slot)
+            score_groups(node, search, rules.criterion, slot)
             reach = max(reach, highest_cut(node, search, rules, slot))
     for slot in range(slots):
         if is_category[slot]:
             k = hold_bins(search, slot)
-            best = search_sets(node, search, rules, columns[slot], k, reach, best)
+            best = search_sets(node, search, rules.criterion, columns[slot], k, reach, best)
         elif complete[slot]:
-            n_opened = open_column(node, search, rules, slot, max(reach, best.score))
+            n_opened = open_column(node, search, rules.criterion, slot, max(reach, best.score))
             if n_opened > 0:
                 best = search_number(node, search, rules, columns[slot], slot, True, n_opened, best)
     reach = max(reach, best.score)
     for slot in range(slots):
         if not is_category[slot] and not complete[slot]:
-            open_column(node, search, rules, slot, reach)
+            open_column(node, search, rules.criterion, slot, reach)
             copy(search.opened, opened[slot], opened.shape[1])
     return best, reach
 
@@ -170,7 +170,7 @@ def look_at_lists(node: Any, search: Any, rules: Any, lists: Any, best: Any) -> 
                 search.categories[i] = i + 1
                 copy(lists.entries[first + i], search.held[i], size)
             copy(lists.missing[k], search.corner, size)
-            best = search_sets(node, search, rules, j, count, best.score, best)
+            best = search_sets(node, search, rules.criterion, j, count, best.score, best)
             continue
         n_opened = fill_lists(search, lists, k, lo, hi)
         best = search_number(node, search, rules, j, 0, False, n_opened, best)
