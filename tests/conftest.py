@@ -5,12 +5,16 @@ from functools import cache
 from pathlib import Path
 
 import numba
+import numpy as np
 import pandas
 import pytest
 from hypothesis import settings
 
 from cli_helpers import CommandLine
 from lazyforest import runner
+from lazyforest.engine import exploration
+from lazyforest.engine.bootstrap import MOST_COPIES
+from lazyforest.engine.counts import fill_x_log2_x
 
 DATASETS = Path(os.environ.get("LAZYFOREST_DATA") or Path(__file__).resolve().parents[2] / "shared" / "datasets")
 
@@ -34,6 +38,18 @@ def few_folds_share():
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(runner, "FOLDS_TO_SHARE", 2)
         yield
+
+
+@pytest.fixture
+def short_table(monkeypatch):
+    """x log2 x up to the weight of all rows, if these are few: about half of the bootstraps are too heavy for it."""
+
+    def up_to_all_rows(most):
+        table = np.empty(most // MOST_COPIES + 1)
+        fill_x_log2_x(table)
+        return table
+
+    monkeypatch.setattr(exploration, "x_log2_x_table", up_to_all_rows)
 
 
 @cache

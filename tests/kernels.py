@@ -1,7 +1,8 @@
 """Compile every version of the two large kernels that the tests use, each once, before the tests start.
 
-A version belongs to the types of codes, targets and weights. Without this, both workers of the tests compile the same
-ones side by side: half of the time of the tests. ``make test`` runs it; without it they pass too.
+A version belongs to the types of codes, targets and weights; two classes by entropy have their own. Without this, both
+workers of the tests compile the same ones side by side: half of the time of the tests. ``make test`` runs it; without
+it they pass too.
 """
 
 from __future__ import annotations
@@ -24,6 +25,10 @@ def leave_out_classes() -> None:
     leave_one_out(LazyForestClassifier(1), X, Y)
 
 
+def leave_out_by_gini() -> None:
+    leave_one_out(LazyForestClassifier(1, criterion="gini"), X, Y)
+
+
 def leave_out_weighted() -> None:
     leave_one_out(LazyForestClassifier(1), X, Y, sample_weight=HALVES)
 
@@ -34,6 +39,10 @@ def leave_out_numbers() -> None:
 
 def classes() -> None:
     LazyForestClassifier(1).fit(X, Y).predict(X)
+
+
+def by_gini() -> None:
+    LazyForestClassifier(1, criterion="gini").fit(X, Y).predict(X)
 
 
 def weighted() -> None:
@@ -48,11 +57,15 @@ def many_values() -> None:
     LazyForestClassifier(1).fit(MANY, np.arange(len(MANY)) % 2).predict(MANY[:1])
 
 
+def many_values_by_gini() -> None:
+    LazyForestClassifier(1, criterion="gini").fit(MANY, np.arange(len(MANY)) % 2).predict(MANY[:1])
+
+
 # A kernel's versions are compiled by one process, one after the other: if two ended at the same moment, numba might
 # note the machine code of one as that of the other.
 BY_KERNEL: list[list[Callable[[], None]]] = [
-    [leave_out_classes, leave_out_weighted, leave_out_numbers],
-    [classes, weighted, numbers, many_values],
+    [leave_out_classes, leave_out_by_gini, leave_out_weighted, leave_out_numbers],
+    [classes, by_gini, weighted, numbers, many_values, many_values_by_gini],
 ]
 
 

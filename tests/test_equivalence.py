@@ -18,9 +18,9 @@ from helpers import (
 )
 from lazyforest import kept, reference
 from lazyforest.engine import lane_layout
-from lazyforest.engine.exploration import explore_recording, new_room, new_task
+from lazyforest.engine.exploration import explore_recording, explore_silently, explore_trees, new_room, new_task
 from lazyforest.engine.layout import BINS, BLOCK, CODES, HISTOGRAM_COLUMNS
-from lazyforest.engine.record import LEFT, NONE, RIGHT, ROWS
+from lazyforest.engine.record import LEFT, NONE, RIGHT, ROWS, new_record
 from lazyforest.runner import Forest, count_side_by_side, explore_some
 
 SMALL = {"rows": [(1, 3), (4, 40), (20, 40)], "columns": (1, 6), "distinct": [1, 2, 3, 8, 1000], "most_trees": 3}
@@ -83,6 +83,22 @@ def test_least_weight_inside_bins(seed):
     y = rng.random(len(x)) < np.where(x < len(x) * 0.1, 0.3, 0.7)
     forest = reference.Settings(n_estimators=1, max_depth=1, min_weight_fraction_leaf=rng.uniform(0.1, 0.5))
     assert_engine_equals_reference(reference.table(x[:, None], y, 2), x[:2, None], forest)
+
+
+def test_bags_that_are_too_heavy(short_table):
+    """Two classes by entropy, but the general way has to answer for some of the trees."""
+    rng = np.random.default_rng(0)
+    X, trees = rng.integers(0, 30, (BLOCK + 40, 3)).astype(float), 4
+    X[rng.random(X.shape) < 0.1] = np.nan
+    T, S = reference.table(X, (X[:, 0] > 12) ^ (rng.random(len(X)) < 0.2), 2), X[:3]
+    forest = reference.Settings(n_estimators=trees)
+    assert_engine_equals_reference(T, S, forest)
+    table, queries = encoded(T, S)
+    task = new_task(table, target_of(T), rules_of(forest, "batched", 3), queries, np.arange(3))
+    votes, record = np.zeros((3, 2), dtype=np.int64), new_record(2)
+    explore_silently(task, range(trees), votes)
+    assert votes.tolist() == reference.batched_lazy_forest(T, S, forest).votes.tolist()
+    assert {explore_trees(*task, k, k + 1, votes, record) - k for k in range(trees)} == {0, 1}
 
 
 @pytest.mark.parametrize("seed", range(5))
@@ -157,3 +173,15 @@ def test_bootstraps_side_by_side(code_dtype, monkeypatch):
             assert together[:2] == expected.votes.ravel().tolist()
             assert together[3:5] == [expected.rows_scanned, expected.stack_words]
     assert went_down > seed / 4
+
+
+def test_lanes_that_are_too_heavy(monkeypatch, request):
+    """None of them goes down, and the general way answers."""
+    monkeypatch.setattr(lane_layout, "LEAST_ROWS", 0)
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(300, 2))
+    T = reference.table(X, (X[:, 0] > 0) ^ (rng.random(len(X)) < 0.2), 2)
+    given = T, X[:1], reference.Settings(n_estimators=20), "batched"
+    expected = explore_one_query(*given, "side by side", CODES[0])
+    request.getfixturevalue("short_table")
+    assert explore_one_query(*given, "side by side", CODES[0]) == expected

@@ -6,7 +6,7 @@ import pytest
 from helpers import COMPILED, kept_columns, random_forest, random_table, rules_of, target_of
 from lazyforest import runner
 from lazyforest.engine import subtraction
-from lazyforest.engine.layout import BATCHED, BLOCK, EAGER, EVERY_ROW_ONCE, MULTINOMIAL
+from lazyforest.engine.layout import BATCHED, BLOCK, EAGER, EVERY_ROW_ONCE, MULTINOMIAL, POISSON
 from lazyforest.runner import Forest, explore_fold_by_fold, explore_shared
 
 TREES = 3
@@ -203,3 +203,16 @@ def test_room_for_rows_grows(n_folds, monkeypatch):
     monkeypatch.setattr(runner, "explore_without", with_little_room)
     assert_folds_agree(forest, X, folds)
     assert max(room_of_calls) > len(X) + 2
+
+
+@pytest.mark.parametrize("n_folds", [None, 5])
+def test_bags_that_are_too_heavy(n_folds, request):
+    """Two classes by entropy, but the general way has to answer for some of the trees."""
+    rng = np.random.default_rng(0)
+    forest, X, _ = random_case(rng, 60, False, True)
+    forest = forest._replace(rules=forest.rules._replace(bootstrap=POISSON))
+    folds = np.arange(len(X)) % (n_folds or len(X))
+    expected = explore_shared(forest, X, folds, folds, 1, False)
+    request.getfixturevalue("short_table")
+    assert explore_shared(forest, X, folds, folds, 1, False).votes.tolist() == expected.votes.tolist()
+    assert_folds_agree(forest, X, folds)
