@@ -1,5 +1,6 @@
 """The engine is the reference, bit for bit: votes, nodes and their order, rows scanned, words of memory."""
 
+import numba
 import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -18,8 +19,10 @@ from helpers import (
 )
 from lazyforest import kept, reference
 from lazyforest.engine import lane_layout
+from lazyforest.engine.bins import search_cuts, search_opened
 from lazyforest.engine.exploration import explore_recording, explore_silently, explore_trees, new_room, new_task
 from lazyforest.engine.layout import BINS, BLOCK, CODES, HISTOGRAM_COLUMNS
+from lazyforest.engine.nodes import NUMBER, Best, Node
 from lazyforest.engine.record import LEFT, NONE, RIGHT, ROWS, new_record
 from lazyforest.runner import Forest, count_side_by_side, explore_some
 
@@ -99,6 +102,19 @@ def test_bags_that_are_too_heavy(short_table):
     explore_silently(task, range(trees), votes)
     assert votes.tolist() == reference.batched_lazy_forest(T, S, forest).votes.tolist()
     assert {explore_trees(*task, k, k + 1, votes, record) - k for k in range(trees)} == {0, 1}
+
+
+@pytest.mark.skipif(not COMPILED, reason="about what is compiled")
+def test_two_classes_do_without_the_general_kernels():
+    X = np.arange(8.0)[:, None]
+    T, before = reference.table(X, np.arange(8) % 2, 2), search_opened.signatures
+    task = new_task(encoded(T, X)[0], target_of(T), rules_of(reference.Settings(), "batched", 1), X, np.arange(1))
+    assert task.criterion is None
+    node = Node(task.bag.rows, 0, 8, task.bag.total, 8, 0, 0.0, True, np.uint64(0))
+    best = Best(0.0, -1, 0, 0, False, False, NUMBER)
+    given = node, task.table, task.search, task.criterion, 0, 0, 1, best
+    search_cuts.compile(tuple(numba.typeof(value) for value in given))
+    assert search_opened.signatures == before
 
 
 @pytest.mark.parametrize("seed", range(5))
