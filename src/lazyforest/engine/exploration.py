@@ -54,7 +54,7 @@ from lazyforest.engine.record import (
 )
 from lazyforest.engine.subtraction import LEAST_ROWS, hand_down, new_histograms, prepare
 
-SMALL_TABLE = 1 << 14  # of x log2 x: up to here no bag is too heavy for it
+SMALL_TABLE = 1 << 14  # of x log2 x: up to here it has room for the heaviest Poisson bag
 
 
 class Frame(NamedTuple):
@@ -123,7 +123,7 @@ class Task(NamedTuple):
     small: Small
     bag: Bag
     handed: Handed
-    criterion: int | None  # that of the rules; None: two classes by entropy, and nothing else can happen
+    criterion: int | None  # that of the rules; None: by entropy, always ``Node.two``; the rest is not compiled
 
 
 def new_task(table: Table, target: Target, rules: Rules, X: Array, columns: Array) -> Task:
