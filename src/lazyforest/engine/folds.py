@@ -7,12 +7,13 @@ single fold holds only the rows that it may look at, so it is explored like any 
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from lazyforest.engine.bins import fill_histogram
 from lazyforest.engine.bootstrap import draw_counts, root_key
+from lazyforest.engine.candidates import Candidates, new_candidates
 from lazyforest.engine.exploration import (
     Frame,
     Task,
@@ -78,6 +79,7 @@ from lazyforest.engine.layout import (
     jit,
 )
 from lazyforest.engine.left_out import decide_without_row, has_candidates, prepare
+from lazyforest.engine.lists import Small, new_small
 from lazyforest.engine.nodes import Node, copy
 from lazyforest.engine.partition import settle, threshold_of
 from lazyforest.engine.record import new_record
@@ -293,6 +295,9 @@ def choose_for_all(
     search: Any,
     bag: Any,
     folds: Any,
+    listed: Any,
+    unlisted: Any,
+    found: Any,
     frame: Any,
     key: Any,
     votes: Any,
@@ -317,8 +322,8 @@ def choose_for_all(
             folds.histogram,
         )
         bag.costs[ROWS_SCANNED] += hi - lo
-    shared = decide(table, target, rules, criterion, search, bag, folds, folds.small, common, filled, lo, hi, hi, key)
-    fast = folds.lone and prepare(table, target, rules, search, folds, queries, frame, shared)
+    shared = decide(table, target, rules, criterion, search, bag, folds, listed, common, filled, lo, hi, hi, key)
+    fast = folds.lone and prepare(table, target, rules, search, folds, listed, found, queries, frame, shared)
     count, kept, usual, scanned = np.int64(0), frame[Q_LO], np.int64(-1), np.int64(0)
     previous, f, group = np.int64(-1), np.int64(-1), np.int64(-1)
     for i in range(frame[Q_LO], frame[Q_HI]):
@@ -329,14 +334,14 @@ def choose_for_all(
             scanned += hi - lo - (here if folds.lone else cells[f, PRESENT])  # cells of lone rows are far apart
             if not here:
                 f = common
-            elif fast and has_candidates(table, search, folds, f):
-                f = decide_without_row(table, search, folds, f, X[q], lo, hi, shared)
+            elif fast and has_candidates(table, search, folds, found, f):
+                f = decide_without_row(table, search, folds, found, f, X[q], lo, hi, shared)
             else:
                 start, stop = span_of(folds, f, lo, hi)
                 end = hi - (stop - start)
                 swap_with_end(folds.rows, start, stop, hi)
                 best = decide(
-                    table, target, rules, criterion, search, bag, folds, folds.other, f, filled, lo, end, hi, key
+                    table, target, rules, criterion, search, bag, folds, unlisted, f, filled, lo, end, hi, key
                 )
                 if best.column >= 0 and apply[common, COLUMN] >= 0:
                     join(folds, f, common, best, folds.rows, lo, end, table.codes[best.column])
@@ -406,12 +411,17 @@ def explore_trees_without(
     small: Any,
     bag: Any,
     folds: Any,
+    listed: Any,
+    unlisted: Any,
+    found: Any,
     criterion: Any,
     tree: Any,
     votes: Any,
     record: Any,
 ) -> Any:
     """Explore a tree for queries that may not look at their own folds; add their votes.
+
+    The search of a group has lists of its own, that of a fold has none. ``found`` are candidates of a group's node.
 
     Returns whether it is done: not where only a task ``in_general`` can explore its bag.
 
@@ -464,7 +474,9 @@ def explore_trees_without(
                 most, largest = count_folds(target, search, bag, folds, lo, hi)
             frame[Q_HI] = retire(target, rules, folds, bag, frame, size, most, largest, votes)
             if frame[Q_HI] > q_lo:
-                frame[Q_HI] = choose_for_all(table, target, rules, criterion, X, search, bag, folds, frame, key, votes)
+                frame[Q_HI] = choose_for_all(
+                    table, target, rules, criterion, X, search, bag, folds, listed, unlisted, found, frame, key, votes
+                )
             if not folds.lone:
                 forget_folds(folds, lo, hi)
         if frame[Q_HI] > q_lo and folds.place[FULL] == 0:
@@ -481,23 +493,36 @@ def sum_rows(target: Any, search: Any, bag: Any, folds: Any, lo: Any, hi: Any) -
     return size
 
 
-def explore_without(task: Task, folds: Array, own: Array, trees: range, votes: Array, room: list[int]) -> Folds:
+class Buffers(NamedTuple):
+    """What the exploration needs beyond a task."""
+
+    folds: Folds
+    listed: Small  # for the search of a group
+    unlisted: Small  # for that of a fold, which keeps no lists
+    found: Candidates
+
+
+def new_buffers(task: Task, folds: Array, own: Array, room: int) -> Buffers:
+    table, target, weight, groups = task.table, task.target, task.search.weight, new_folds(task, folds, own, room)
+    listed, unlisted = (new_small(table, target, weight, lists) for lists in (True, False))
+    return Buffers(groups, listed, unlisted, new_candidates(table, groups.lone))
+
+
+def explore_without(task: Task, folds: Array, own: Array, trees: range, votes: Array, room: list[int]) -> Buffers:
     """Explore some trees. Rows and queries are in the order of their folds; ``room`` for rows grows until they fit."""
-    buffers = new_folds(task, folds, own, room[0])
-    bag = task.bag._replace(rows=buffers.rows)
+    buffers = new_buffers(task, folds, own, room[0])
     record = new_record(task.bag.vote.size)
     table, target, rules, X, search, small = task[:6]
     transposed = frozen(np.ascontiguousarray(X.T))  # of one column it is a view of X, which is read-only
     for tree in trees:
         while True:
-            costs, before = task.bag.costs.copy(), votes.copy()
-            given = table, target, rules, transposed, search, small, bag, buffers
+            costs, before, rows = task.bag.costs.copy(), votes.copy(), buffers.folds.rows
+            given = table, target, rules, transposed, search, small, task.bag._replace(rows=rows), *buffers
             if not explore_trees_without(*given, task.criterion, tree, votes, record):
                 explore_trees_without(*given, rules.criterion, tree, votes, record)
-            if not buffers.place[FULL]:
+            if not buffers.folds.place[FULL]:
                 break
-            room[0] = 2 * len(buffers.rows)
-            buffers = new_folds(task, folds, own, room[0])
-            bag = task.bag._replace(rows=buffers.rows)
+            room[0] = 2 * len(rows)
+            buffers = new_buffers(task, folds, own, room[0])
             task.bag.costs[:], votes[:] = costs, before
     return buffers

@@ -8,10 +8,8 @@ import numpy as np
 
 from lazyforest.engine import subtraction
 from lazyforest.engine.candidate_sets import HEAVIEST
-from lazyforest.engine.candidates import Candidates, new_candidates
 from lazyforest.engine.exploration import Task
 from lazyforest.engine.layout import BINS, ROW, Array, inlined, jit
-from lazyforest.engine.lists import Small, new_small
 from lazyforest.engine.nodes import copy
 
 SEVERAL, PARTING, BY_FOLD, SINGLE = range(4)  # kinds of frames: a group to be looked at, to be parted by conditions, to
@@ -25,7 +23,7 @@ MANY = -2  # in place of a fold; -1 is that of rows which all see
 
 
 class Folds(NamedTuple):
-    """What the exploration needs beyond a task. The last fold is that of queries that see all rows."""
+    """Groups of queries, and the folds that they may not see. The last fold is that of queries that see all rows."""
 
     fold: Array  # (rows,) the fold of each training row, -1: none
     own: Array  # (queries,) the fold that a query may not look at
@@ -33,9 +31,6 @@ class Folds(NamedTuple):
     place: Array  # (3,): how far ``rows`` is used; whether it was too small; the number of groups looked at
     stack: Array  # (frames, FRAME)
     keys: Array  # (frames,)
-    small: Small  # for the search of a group
-    other: Small  # for that of a fold, which keeps no lists
-    candidates: Candidates
     block: Array  # (2,)
     total: Array  # (statistics,) of the group
     rest: Array  # (statistics,) of the rows that a fold may look at
@@ -81,9 +76,6 @@ def new_folds(task: Task, folds: Array, own: Array, room: int) -> Folds:
         place=np.zeros(3, dtype=np.int64),
         stack=np.empty((depth, FRAME), dtype=np.int64),
         keys=np.empty(depth, dtype=np.uint64),
-        small=new_small(table, target, task.search.weight, True),
-        other=new_small(table, target, task.search.weight, False),
-        candidates=new_candidates(table, lone),
         block=np.zeros(2, dtype=np.int64),
         total=np.empty(statistics, dtype=np.int64),
         rest=np.empty(statistics, dtype=np.int64),

@@ -38,9 +38,20 @@ from lazyforest.engine.nodes import Node, copy
 
 
 @inlined
-def prepare(table: Any, target: Any, rules: Any, search: Any, folds: Any, queries: Any, frame: Any, shared: Any) -> Any:
+def prepare(
+    table: Any,
+    target: Any,
+    rules: Any,
+    search: Any,
+    folds: Any,
+    small: Any,
+    found: Any,
+    queries: Any,
+    frame: Any,
+    shared: Any,
+) -> Any:
     """Find the cuts and sets that matter to folds of a single row, if the rows are of two classes, by entropy."""
-    lo, hi, total, found = frame[LO], frame[HI], folds.total, folds.candidates
+    lo, hi, total = frame[LO], frame[HI], folds.total
     usable = rules.criterion == ENTROPY and total.size == 2 and shared.column >= 0
     usable = usable and rules.max_features >= search.columns.size
     if usable:
@@ -52,9 +63,9 @@ def prepare(table: Any, target: Any, rules: Any, search: Any, folds: Any, querie
             return False
         none = np.int64(0)
         node = Node(folds.rows, lo, hi, total, total[0] + total[1], none, 0.0, True, np.uint64(0))
-        find_candidates(node, table, target, search, folds.small, found)
+        find_candidates(node, table, target, search, small, found)
         usable = found.place[USABLE] == 1
-        found.place[LONE] |= any_lone_row(search, folds)
+        found.place[LONE] |= any_lone_row(search.columns, folds.left, total, found.missing)
     return usable
 
 
@@ -81,23 +92,21 @@ def find_kinds(folds: Any, kinds: Any, queries: Any, lo: Any, hi: Any) -> Any:
 
 
 @jit
-def any_lone_row(search: Any, folds: Any) -> Any:
+def any_lone_row(columns: Any, left: Any, total: Any, missing: Any) -> Any:
     """May leaving out one row empty a side of the common condition, or a column of gaps?"""
-    left, total, missing = folds.left, folds.total, folds.candidates.missing
     side = left[0] + left[1]
     lone = side <= HEAVIEST or total[0] + total[1] - side <= HEAVIEST
-    for k in range(search.columns.size):
-        lone |= 0 < missing[search.columns[k]] <= HEAVIEST
+    for k in range(columns.size):
+        lone |= 0 < missing[columns[k]] <= HEAVIEST
     return lone
 
 
 @inlined
-def has_candidates(table: Any, search: Any, folds: Any, f: Any) -> Any:
+def has_candidates(table: Any, search: Any, folds: Any, found: Any, f: Any) -> Any:
     """Is it a row of a kind and side that have them, whose leaving empties neither that side nor a column of gaps?"""
     kind, r = np.int64(folds.kind[f]), folds.row[f]
     if kind < 0:
         return False
-    found = folds.candidates
     if found.place[LONE] == 0:
         return True
     common, w = folds.cells.shape[0] - 1, kind % HEAVIEST + 1
@@ -115,20 +124,22 @@ def has_candidates(table: Any, search: Any, folds: Any, f: Any) -> Any:
 
 
 @inlined
-def decide_without_row(table: Any, search: Any, folds: Any, f: Any, x: Any, lo: Any, hi: Any, shared: Any) -> Any:
+def decide_without_row(
+    table: Any, search: Any, folds: Any, found: Any, f: Any, x: Any, lo: Any, hi: Any, shared: Any
+) -> Any:
     """Find the condition of a fold of a single row for its query x; returns the common fold if it is the common one."""
-    common, found = folds.cells.shape[0] - 1, folds.candidates
+    common = folds.cells.shape[0] - 1
     kind, r = np.int64(folds.kind[f]), folds.row[f]
     cut = best_candidate(found, kind, table.codes, r)
     column = found.column[cut.index] if cut.index >= 0 else np.int64(-1)
     total_a, total_b = folds.total[0], folds.total[1]
     at, score = best_column_of_sets(found, kind, table.coarse, r, total_a, total_b, search, cut.score, column)
     if at >= 0:
-        if keeps_common_set(table, folds, at, kind, r, x):
+        if keeps_common_set(table, folds, found.sets, at, kind, r, x):
             return common
-        note_set(table, search, folds, f, at, kind, r, score, common)
+        note_set(table, search, folds, found.sets, f, at, kind, r, score, common)
         return f
-    best = look_up_best(table, search, folds, kind, r, cut, lo, hi)
+    best = look_up_best(table, search, folds.rows, found, kind, r, cut, lo, hi)
     if keeps_common(best, shared, folds.gaps, x):
         return common
     note_candidate(table, folds, f, best, search)
@@ -138,21 +149,21 @@ def decide_without_row(table: Any, search: Any, folds: Any, f: Any, x: Any, lo: 
 
 
 @inlined
-def look_up_best(table: Any, search: Any, folds: Any, kind: Any, r: Any, cut: Any, lo: Any, hi: Any) -> Any:
+def look_up_best(table: Any, search: Any, rows: Any, found: Any, kind: Any, r: Any, cut: Any, lo: Any, hi: Any) -> Any:
     """The best condition of a fold of a single row, on a number; its invalid side weighs ``search.left``."""
-    found, w, second = folds.candidates, kind % HEAVIEST + 1, kind // HEAVIEST
+    w, second = kind % HEAVIEST + 1, kind // HEAVIEST
     codes = table.codes[found.column[cut.index]]
     valid = found.variant[cut.index] == 1 if codes[r] == 0 else codes[r] >= found.cut[cut.index]
     copy(found.left[cut.index], search.left, 2)
     if not valid:
         search.left[second] -= w
-    return as_condition(found, cut, table.codes, folds.rows, lo, hi, r, w)
+    return as_condition(found, cut, table.codes, rows, lo, hi, r, w)
 
 
 @inlined
-def keeps_common_set(table: Any, folds: Any, at: Any, kind: Any, r: Any, x: Any) -> Any:
+def keeps_common_set(table: Any, folds: Any, sets: Any, at: Any, kind: Any, r: Any, x: Any) -> Any:
     """Is it known that the set without row r is the common one, and does the query see it so?"""
-    sets, common = folds.candidates.sets, folds.cells.shape[0] - 1
+    common = folds.cells.shape[0] - 1
     j = sets.column[at]
     code = np.int64(table.codes[j, r])
     own = kind % HEAVIEST + 1
@@ -166,10 +177,10 @@ def keeps_common_set(table: Any, folds: Any, at: Any, kind: Any, r: Any, x: Any)
 
 @inlined
 def note_set(
-    table: Any, search: Any, folds: Any, f: Any, at: Any, kind: Any, r: Any, best_score: Any, common: Any
+    table: Any, search: Any, folds: Any, sets: Any, f: Any, at: Any, kind: Any, r: Any, best_score: Any, common: Any
 ) -> None:
     """``note`` for the set that is best without row r; and ``join`` if it is the common one."""
-    sets, total, rest = folds.candidates.sets, folds.total, folds.rest
+    total, rest = folds.total, folds.rest
     route, apply, bits, shared = folds.route[f], folds.apply[f], folds.route_set[f], folds.apply_set[common]
     j, f_of = sets.column[at], search.f
     code = np.int64(table.codes[j, r])
