@@ -85,12 +85,11 @@ def threads(count: int) -> Iterator[ThreadPoolExecutor]:
 
 
 def share(work: Callable[[int], Result], jobs: int) -> list[Result]:
-    """Call work(0), work(1)... in as many threads, of which this is one: it begins while the others wake up."""
+    """Call work(0), work(1)... in as many threads. This is none of them: those of the next step find theirs awake."""
     if jobs == 1:
         return [work(0)]
     with threads(jobs) as pool:
-        others = [pool.submit(work, k) for k in range(1, jobs)]
-        return [work(0), *(other.result() for other in others)]
+        return list(pool.map(work, range(jobs)))
 
 
 def work_together(work: Callable[[int, Callable[[], object]], Result], members: int) -> list[Result]:
