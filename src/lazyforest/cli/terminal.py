@@ -90,7 +90,7 @@ def announced_compilation() -> Iterator[None]:
         def on_start(self, _: Any) -> None:
             if not self.said:
                 self.said = True
-                teller.say("Compiling for this CPU, once; half a minute or so...", style="yellow")
+                teller.say("Compiling for this CPU, once; a minute or so...", style="yellow")
 
         def on_end(self, _: Any) -> None:
             """Each of many functions ends; the whole does not say when."""
