@@ -151,27 +151,28 @@ def entry(function: Kernel) -> Kernel:
     return cast(Kernel, njit(**OPTIONS, cache=True)(function))
 
 
-class CollectorPaused(event.Listener):  # type: ignore[misc, unused-ignore]
-    """No collecting of garbage while numba compiles: its passes make few cycles, and a fifth of the time goes there."""
+RARELY = 300_000  # objects that were made and not deleted: tens of megabytes
+
+
+class CollectRarely(event.Listener):  # type: ignore[misc, unused-ignore]
+    """Garbage is collected rarely while numba compiles: its passes make few cycles, and a fifth of the time went there."""
 
     def __init__(self) -> None:
-        self.depth, self.was_enabled = 0, False
+        self.depth, self.before = 0, gc.get_threshold()
 
     def on_start(self, _: Any) -> None:
         if self.depth == 0:
-            self.was_enabled = gc.isenabled()
-            gc.disable()
+            self.before = gc.get_threshold()
+            gc.set_threshold(max(self.before[0], RARELY) if self.before[0] > 0 else 0, *self.before[1:])
         self.depth += 1
 
     def on_end(self, _: Any) -> None:
         self.depth -= 1
-        if self.was_enabled:
-            gc.collect(0)
-            if self.depth == 0:
-                gc.enable()
+        if self.depth == 0:
+            gc.set_threshold(*self.before)
 
 
-event.register("numba:compile", CollectorPaused())
+event.register("numba:compile", CollectRarely())
 
 
 def forget_stale_kernels() -> None:
