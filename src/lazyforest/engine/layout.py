@@ -155,7 +155,7 @@ RARELY = 300_000  # objects that were made and not deleted: tens of megabytes
 
 
 class CollectRarely(event.Listener):  # type: ignore[misc, unused-ignore]
-    """Garbage is collected rarely while numba compiles: its passes make few cycles, and a fifth of the time went there."""
+    """Garbage is collected rarely while numba compiles: there are few cycles, and a fifth of the time went there."""
 
     def __init__(self) -> None:
         self.depth, self.before = 0, gc.get_threshold()
