@@ -101,7 +101,7 @@ def test_bags_that_are_too_heavy(short_table):
     votes, record = np.zeros((3, 2), dtype=np.int64), new_record(2)
     explore_silently(task, range(trees), votes)
     assert votes.tolist() == reference.batched_lazy_forest(T, S, forest).votes.tolist()
-    assert {explore_trees(*task, k, k + 1, votes, record) - k for k in range(trees)} == {0, 1}
+    assert {explore_trees(*task, k, k + 1, 0, votes, record) - k for k in range(trees)} == {0, 1}
 
 
 @pytest.mark.skipif(not COMPILED, reason="about what is compiled")

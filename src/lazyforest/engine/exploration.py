@@ -33,7 +33,7 @@ from lazyforest.engine.layout import (
     Rules,
     Table,
     Target,
-    entry,
+    entry_inlined,
     frozen,
     inlined,
     jit,
@@ -436,27 +436,76 @@ def take_handed(weights: Any, k: Any, rows: Any, weight: Any) -> Any:
 
 
 @inlined
-def explore_from(
-    table: Any,
+def begin_tree(
     target: Any,
     rules: Any,
     criterion: Any,
     X: Any,
+    f: Any,
+    weight: Any,
+    bag: Any,
+    handed: Any,
+    first: Any,
+    turn: Any,
+    groups: Any,
+) -> Any:
+    """Put a tree's first node on the stack: 1, or 0 if nobody wants it, or -1 if only ``in_general`` can explore it.
+
+    A tree takes so many turns in a row: with the lazy algorithm as many as there are queries.
+    """
+    queries, tree, group = bag.queries, first + turn // groups, turn % groups
+    if handed.wanted.size > 0:
+        queries[0], bag.least[0] = 0, 0.0
+        return start_below(handed, turn, bag, weight) if handed.wanted[turn] else 0
+    if group == 0:
+        draw_counts(rules.seed, tree, rules.bootstrap, target.row_ids, bag.counts)
+        bag.size[0], total = weigh_bag(bag.counts, target.weight, weight, bag.drawn)
+        if criterion is None and total >= f.size:
+            return -1
+        bag.least[0] = rules.min_weight_fraction_leaf * float(total)
+        for q in range(X.shape[0]):
+            queries[q] = q
+    return start(rules.algorithm, bag, root_key(rules.seed, tree), group)
+
+
+@entry_inlined
+def explore_trees(
+    table: Any,
+    target: Any,
+    rules: Any,
+    X: Any,
     search: Any,
     small: Any,
     bag: Any,
+    handed: Any,
+    criterion: Any,
+    first: Any,
+    last: Any,
     top: Any,
     votes: Any,
     record: Any,
-) -> None:
-    """Open the nodes on the stack, and those below that are needed."""
-    algorithm, costs, member, vote = rules.algorithm, bag.costs, bag.member, bag.vote
-    recording = record.keys.size > 0
-    while top > 0:
+) -> Any:
+    """Open the ``top`` nodes on the stack and those below that are needed, then those of the trees first to last; add
+    the votes that their leaves cast and, where the record has room, note every node.
+
+    Returns where it ends: before ``last`` at a bag that only a task ``in_general`` can explore.
+    """
+    algorithm, costs, member, vote, weight = rules.algorithm, bag.costs, bag.member, bag.vote, search.weight
+    queries, recording, groups = bag.queries, record.keys.size > 0, max(X.shape[0], 1) if algorithm == LAZY else 1
+    turn = -1
+    while True:
+        if top == 0:
+            turn += 1
+            if turn == (last - first) * groups:
+                return last
+            top = begin_tree(target, rules, criterion, X, search.f, weight, bag, handed, first, turn, groups)
+            if top < 0:
+                return first + turn // groups
+            continue
         top -= 1
         frame = pop(bag, top)
         node = enter(bag, small, frame)
-        size, pure = sum_up(node, target, search.weight, bag.counts)
+        size, pure = sum_up(node, target, weight, bag.counts)
         cast(node.total, rules, vote)
         at = record.used[USED_NODES]
         if recording:
@@ -473,7 +522,7 @@ def explore_from(
                     node.lo,
                     node.hi,
                     target.y,
-                    search.weight,
+                    weight,
                     table.coarse,
                     table.first_code,
                     search.columns,
@@ -484,62 +533,17 @@ def explore_from(
                 )
             best = choose(table, target, rules, criterion, search, small, bag.block, frame, node, filled)
         if best.column < 0:
-            add_votes(votes, bag.queries, frame.q_lo, frame.q_hi, vote)
+            add_votes(votes, queries, frame.q_lo, frame.q_hi, vote)
             if recording:
                 note_leaf(record, at, vote)
             continue
-        n_members = max(best.n_members, 0)
-        threshold = threshold_of(table, best)
-        condition = settle(node.total, threshold, best, search.members, search.best_left, member, rules.criterion)
+        n_members, members, threshold = max(best.n_members, 0), search.members, threshold_of(table, best)
+        condition = settle(node.total, threshold, best, members, search.best_left, member, rules.criterion)
         if recording:
             note_condition(record, at, condition, n_members, member, table.first_code[condition.column, BINS])
         top = go_down(table, target, algorithm, X, search, small, bag, frame, condition, at, top)
         for p in range(n_members):
-            member[search.members[p]] = False
-
-
-@entry
-def explore_trees(
-    table: Any,
-    target: Any,
-    rules: Any,
-    X: Any,
-    search: Any,
-    small: Any,
-    bag: Any,
-    handed: Any,
-    criterion: Any,
-    first: Any,
-    last: Any,
-    votes: Any,
-    record: Any,
-) -> Any:
-    """Explore some trees, add the votes that their leaves cast and, where the record has room, note every node.
-
-    Returns where it ends: before ``last`` at a bag that only a task ``in_general`` can explore.
-    """
-    algorithm = rules.algorithm
-    groups = max(X.shape[0], 1) if algorithm == LAZY else 1
-    if handed.wanted.size > 0:
-        bag.queries[0], bag.least[0] = 0, 0.0
-    for turn in range((last - first) * groups):
-        tree, group = first + turn // groups, turn % groups
-        if handed.wanted.size > 0:
-            if not handed.wanted[turn]:
-                continue
-            top = start_below(handed, turn, bag, search.weight)
-        else:
-            if group == 0:
-                draw_counts(rules.seed, tree, rules.bootstrap, target.row_ids, bag.counts)
-                bag.size[0], total = weigh_bag(bag.counts, target.weight, search.weight, bag.drawn)
-                if criterion is None and total >= search.f.size:
-                    return tree
-                bag.least[0] = rules.min_weight_fraction_leaf * float(total)
-                for q in range(X.shape[0]):
-                    bag.queries[q] = q
-            top = start(algorithm, bag, root_key(rules.seed, tree), group)
-        explore_from(table, target, rules, criterion, X, search, small, bag, top, votes, record)
-    return last
+            member[members[p]] = False
 
 
 @jit
@@ -551,9 +555,9 @@ def add_votes(votes: Any, queries: Any, lo: Any, hi: Any, vote: Any) -> None:
 
 def explore_into(task: Task, trees: range, votes: Array, record: Record) -> None:
     """``explore_trees``, whatever their bags weigh."""
-    end = explore_trees(*task, trees.start, trees.stop, votes, record)
+    end = explore_trees(*task, trees.start, trees.stop, 0, votes, record)
     if end < trees.stop:
-        explore_trees(*in_general(task), end, trees.stop, votes, record)
+        explore_trees(*in_general(task), end, trees.stop, 0, votes, record)
 
 
 def explore_silently(task: Task, trees: range, votes: Array) -> None:

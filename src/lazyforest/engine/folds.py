@@ -19,7 +19,7 @@ from lazyforest.engine.exploration import (
     Task,
     cast,
     choose,
-    explore_from,
+    explore_trees,
     push,
     sum_up,
     weigh_bag,
@@ -410,6 +410,7 @@ def explore_trees_without(
     search: Any,
     small: Any,
     bag: Any,
+    handed: Any,
     folds: Any,
     listed: Any,
     unlisted: Any,
@@ -455,7 +456,9 @@ def explore_trees_without(
             bag.block[0] = bag.block[1] = 0
             before = costs[ROWS_SCANNED]
             below = push(bag, 0, Frame(lo, hi, q_lo, q_hi, depth, -1, hi - lo, 0, 0, key))
-            explore_from(table, target, rules, criterion, X, search, small, bag, below, votes, record)
+            explore_trees(
+                table, target, rules, X, search, small, bag, handed, criterion, none, none, below, votes, record
+            )
             costs[REFITS] += costs[ROWS_SCANNED] - before
             continue
         if frame[KIND] == BY_FOLD:
@@ -517,7 +520,7 @@ def explore_without(task: Task, folds: Array, own: Array, trees: range, votes: A
     for tree in trees:
         while True:
             costs, before, rows = task.bag.costs.copy(), votes.copy(), buffers.folds.rows
-            given = table, target, rules, transposed, search, small, task.bag._replace(rows=rows), *buffers
+            given = table, target, rules, transposed, search, small, task.bag._replace(rows=rows), task.handed, *buffers
             if not explore_trees_without(*given, task.criterion, tree, votes, record):
                 explore_trees_without(*given, rules.criterion, tree, votes, record)
             if not buffers.folds.place[FULL]:

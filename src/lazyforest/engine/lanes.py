@@ -116,67 +116,6 @@ def sum_held(all_held: Any, from_lane: Any, held: Any) -> None:
             held[lane] += all_held[member, from_lane + lane]
 
 
-@inlined
-def choose_in_lanes(
-    table: Any,
-    target: Any,
-    rules: Any,
-    search: Any,
-    bag: Any,
-    team: Any,
-    me: Any,
-    share: Any,
-    cells: Any,
-    lanes: Any,
-    sums: Any,
-    opened: Any,
-    votes: Any,
-) -> None:
-    """The best condition of every walking lane, in ``lanes.best``."""
-    every, slots, members, signals = search.columns, sums.histogram.shape[0], team.counts.size, team.signals
-    first_code, f, from_lane = table.first_code, search.f, team.first_lane[me]
-    opened.notes[SORTED], group, wanted, n_rough = -1, np.int64(0), np.int64(0), np.int64(0)
-    for start in range(0, every.size, slots):
-        columns, first_group = every[start : min(every.size, start + slots)], group
-        by_rows = pays_by_rows(first_code, team.counts, cells, share.notes, columns)
-        group = fill_lanes(
-            first_code,
-            target.y,
-            team,
-            me,
-            share,
-            cells,
-            sums.histogram,
-            opened.order,
-            columns,
-            first_group,
-            start,
-            by_rows,
-        )
-        if by_rows:
-            meet(signals, members)
-        join_members(
-            first_code, team.filled, from_lane, cells.rough, sums.histogram, lanes.total, columns, start, by_rows
-        )
-        if start == 0:
-            begin_search(rules, f, bag, lanes, votes)
-        # edges of groups of numbers, sets, cuts of numbers: these last, for a set that ties with a higher column
-        for turn in range(3):
-            if turn == 2:
-                here = find_wanted(f, team.wanted[me], cells.rough, lanes, sums, columns)
-                n_rough += here
-                if here > 0:
-                    meet(signals, members)
-                    wanted += fill_wanted_groups(
-                        table.coarse, target.y, team, me, share.notes, cells, sums.histogram, opened, columns
-                    )
-            look_at_columns(table, target, search, bag, team, cells, lanes, sums, opened, from_lane, columns, turn)
-        if start + slots < every.size:
-            meet(signals, members)
-    if wanted * ROUGH_PAYS > n_rough * BINS:
-        share.notes[ROUGHLY] = 0
-
-
 @jit
 def look_at_columns(
     table: Any,
@@ -302,7 +241,7 @@ def part_lanes(
     sides: Any,
     me: Any,
     share: Any,
-    kept_sums: Any,
+    before: Any,
     lanes: Any,
     opened: Any,
 ) -> None:
@@ -323,7 +262,7 @@ def part_lanes(
         else:
             words[lane] += 1
         depth[lane] += 1
-    share.notes[LOST_ROWS] = 0 if kept_sums else NOT_LISTED
+    share.notes[LOST_ROWS] = 0 if sums_are_kept(before, share.notes) else NOT_LISTED
     list_lanes(state, from_lane, sides.here[me])
     has_codes, count = opened.numbers.size == 0, np.int64(0)
     for k in range(columns.size):
@@ -456,21 +395,53 @@ def walk_lanes(
 
     Every member of the team calls this at the same time.
     """
-    counts, signals, notes, joined = team.counts, team.signals, share.notes, np.int64(-1)
-    members, f, lo = counts.size, search.f, team.first_row[me]
+    counts, signals, notes, joined, every = team.counts, team.signals, share.notes, np.int64(-1), search.columns
+    members, f, lo, first_code, from_lane = (
+        counts.size,
+        search.f,
+        team.first_row[me],
+        table.first_code,
+        team.first_lane[me],
+    )
+    histogram, rough, y, order = sums.histogram, cells.rough, target.y, opened.order
+    slots = histogram.shape[0]
     draw_lanes(target, rules, first, last, team, me, share)
     meet(signals, members)
-    begin_lanes(rules, min(f.size, 1 << (8 * sums.histogram.itemsize)), first, last, team, me, lanes)
+    begin_lanes(rules, min(f.size, 1 << (8 * histogram.itemsize)), first, last, team, me, lanes)
     meet(signals, members)
     while go_on_together(team.together, counts, team.weight.shape[1], lanes.state):
         if joined != notes[ROUGHLY]:  # at first, and once twos are told apart
             joined = notes[ROUGHLY]
-            hi, columns, ends = lo + counts[me], search.columns, cells.ends[joined]
-            join_codes(team.rows, lo, hi, table.coarse, columns, table.first_code, ends, team.joined)
+            join_codes(team.rows, lo, lo + counts[me], table.coarse, every, first_code, cells.ends[joined], team.joined)
             meet(signals, members)
-        choose_in_lanes(table, target, rules, search, bag, team, me, share, cells, lanes, sums, opened, votes)
-        kept_sums = sums_are_kept(cells.before, notes)
-        part_lanes(table, rules, X, search, bag, team, sides, me, share, kept_sums, lanes, opened)
+        opened.notes[SORTED], group, wanted, n_rough = -1, np.int64(0), np.int64(0), np.int64(0)
+        for start in range(0, every.size, slots):
+            columns, first_group = every[start : min(every.size, start + slots)], group
+            by_rows = pays_by_rows(first_code, counts, cells, notes, columns)
+            group = fill_lanes(
+                first_code, y, team, me, share, cells, histogram, order, columns, first_group, start, by_rows
+            )
+            if by_rows:
+                meet(signals, members)
+            join_members(first_code, team.filled, from_lane, rough, histogram, lanes.total, columns, start, by_rows)
+            if start == 0:
+                begin_search(rules, f, bag, lanes, votes)
+            # edges of groups of numbers, sets, cuts of numbers: these last, for a set that ties with a higher column
+            for turn in range(3):
+                if turn == 2:
+                    here = find_wanted(f, team.wanted[me], rough, lanes, sums, columns)
+                    n_rough += here
+                    if here > 0:
+                        meet(signals, members)
+                        wanted += fill_wanted_groups(
+                            table.coarse, y, team, me, notes, cells, histogram, opened, columns
+                        )
+                look_at_columns(table, target, search, bag, team, cells, lanes, sums, opened, from_lane, columns, turn)
+            if start + slots < every.size:
+                meet(signals, members)
+        if wanted * ROUGH_PAYS > n_rough * BINS:
+            notes[ROUGHLY] = 0
+        part_lanes(table, rules, X, search, bag, team, sides, me, share, cells.before, lanes, opened)
         meet(signals, members)
 
 

@@ -151,6 +151,11 @@ def entry(function: Kernel) -> Kernel:
     return cast(Kernel, njit(**OPTIONS, cache=True)(function))
 
 
+def entry_inlined(function: Kernel) -> Kernel:
+    """As ``entry``, and copied into other kernels."""
+    return cast(Kernel, njit(**OPTIONS, cache=True, inline="always")(function))
+
+
 RARELY = 300_000  # objects that were made and not deleted: tens of megabytes
 
 
