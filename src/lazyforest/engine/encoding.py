@@ -280,7 +280,7 @@ def sort_numbers(bits: Any, codes: Any, bins: Any, keys: Any, rows: Any, places:
     lowest, high = count_bits(differ & (~differ + np.uint64(1))) - 1, count_bits(most - least)
     digits = (count_bits(np.uint64(n)) + SPARE_BITS + DIGIT_BITS - 1) // DIGIT_BITS
     low = max(lowest, high - digits * DIGIT_BITS)
-    side = sort_bits(keys, rows, n, 0, least, low, high, places)
+    side = sort_bits(keys, rows, n, np.int64(0), least, low, high, places)
     if low > lowest and not move_into_order(keys[side], rows[side], n):
         side = sort_bits(keys, rows, n, side, least, lowest, high, places)
     return n, side

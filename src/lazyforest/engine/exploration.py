@@ -155,7 +155,7 @@ def new_task(table: Table, target: Target, rules: Rules, X: Array, columns: Arra
     )
     table, target, X = Table(*map(frozen, table)), Target(*map(frozen, target)), frozen(X)
     f = frozen(x_log2_x_table(max(2 * total, min(MOST_COPIES * total, SMALL_TABLE))))
-    search = new_search(table, target, weight, f, frozen(columns))
+    search = new_search(table, target, weight, f, columns.copy())
     small = new_small(table, target, weight, listed)
     task = Task(table, target, rules, X, search, small, bag, nothing_handed(), rules.criterion)
     two = (rules.criterion, target.n_classes, rules.min_weight_fraction_leaf) == (ENTROPY, 2, 0.0)
@@ -294,38 +294,27 @@ def enter(bag: Any, small: Any, frame: Any) -> Any:
 
 
 @inlined
-def choose(
-    table: Any,
-    target: Any,
-    rules: Any,
-    criterion: Any,
-    search: Any,
-    small: Any,
-    block: Any,
-    frame: Any,
-    node: Any,
-    filled: Any,
-) -> Any:
-    """The best condition of a node that is not a leaf; are its histograms filled, should it be large?"""
+def measured(node: Any, rules: Any, criterion: Any, f: Any) -> Any:
+    """A node that is not a leaf, with what it weighs; of regression, targets are about their mean, rounded down."""
     shift = np.int64(0)
-    if criterion == SQUARED_ERROR:  # targets about the mean, rounded down
+    if criterion == SQUARED_ERROR:
         shift = node.total[1] // node.total[0]
         node.total[1] -= shift * node.total[0]
     weight = weight_of(node.total, rules.criterion)
-    two = rules.criterion == ENTROPY and node.total.size == 2 and weight < search.f.size and node.least == 0.0
-    node = Node(node.rows, node.lo, node.hi, node.total, weight, shift, node.least, two, node.key)
-    n = frame.hi - frame.lo
-    if n > BLOCK:
-        return search_large(node, table, target, search, rules, criterion, filled)
-    listed = small.lists.shape[0] == table.codes.shape[0]
+    two = rules.criterion == ENTROPY and node.total.size == 2 and weight < f.size and node.least == 0.0
+    return Node(node.rows, node.lo, node.hi, node.total, weight, shift, node.least, two, node.key)
+
+
+@inlined
+def place_in_block(node: Any, target: Any, search: Any, small: Any, block: Any, frame: Any, keeps_lists: Any) -> Any:
+    """Where a small node begins in the lists, those of a new block if it is in none."""
     if block[0] <= frame.lo < block[1]:
         small.listed[0] = frame.listed
     else:
         open_block(node, target, search, small)
-        if listed:
+        if keeps_lists:
             block[0], block[1] = frame.lo, frame.hi
-    at = frame.lo - block[0] if listed else np.int64(0)
-    return search_small(node, table, search, small, rules, criterion, listed, at, at + n)
+    return frame.lo - block[0] if keeps_lists else np.int64(0)
 
 
 @inlined
@@ -492,7 +481,7 @@ def explore_trees(
     """
     algorithm, costs, member, vote, weight = rules.algorithm, bag.costs, bag.member, bag.vote, search.weight
     queries, recording, groups = bag.queries, record.keys.size > 0, max(X.shape[0], 1) if algorithm == LAZY else 1
-    turn = -1
+    turn, keeps_lists = -1, small.lists.shape[0] == table.codes.shape[0]
     while True:
         if top == 0:
             turn += 1
@@ -531,7 +520,13 @@ def explore_trees(
                     frame.slot % 2 == 1,
                     search.histogram,
                 )
-            best = choose(table, target, rules, criterion, search, small, bag.block, frame, node, filled)
+            node = measured(node, rules, criterion, search.f)
+            if frame.hi - frame.lo > BLOCK:
+                best = search_large(node, table, target, search, rules, criterion, filled)
+            else:
+                start = place_in_block(node, target, search, small, bag.block, frame, keeps_lists)
+                end = start + frame.hi - frame.lo
+                best = search_small(node, table, search, small, rules, criterion, keeps_lists, start, end)
         if best.column < 0:
             add_votes(votes, queries, frame.q_lo, frame.q_hi, vote)
             if recording:

@@ -11,15 +11,16 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from lazyforest.engine.bins import fill_histogram
+from lazyforest.engine.bins import fill_histogram, search_large
 from lazyforest.engine.bootstrap import draw_counts, root_key
 from lazyforest.engine.candidates import Candidates, new_candidates
 from lazyforest.engine.exploration import (
     Frame,
     Task,
     cast,
-    choose,
     explore_trees,
+    measured,
+    place_in_block,
     push,
     sum_up,
     weigh_bag,
@@ -67,6 +68,7 @@ from lazyforest.engine.groups import (
     note,
 )
 from lazyforest.engine.layout import (
+    BLOCK,
     FORKS,
     NODES,
     REFITS,
@@ -79,7 +81,7 @@ from lazyforest.engine.layout import (
     jit,
 )
 from lazyforest.engine.left_out import decide_without_row, has_candidates, prepare
-from lazyforest.engine.lists import Small, new_small
+from lazyforest.engine.lists import Small, new_small, search_small
 from lazyforest.engine.nodes import Node, copy
 from lazyforest.engine.partition import settle, threshold_of
 from lazyforest.engine.record import new_record
@@ -228,8 +230,13 @@ def search_rows(
     none = np.int64(0)
     node = Node(folds.rows, lo, hi, folds.rest, none, none, 0.0, False, key)
     folds.block[0] = folds.block[1] = 0
+    node = measured(node, rules, criterion, search.f)
+    if hi - lo > BLOCK:
+        return search_large(node, table, target, search, rules, criterion, filled)
+    keeps_lists = small.lists.shape[0] == table.codes.shape[0]
     frame = Frame(lo, hi, 0, 0, 0, 0, 0, 0, 0, key)
-    return choose(table, target, rules, criterion, search, small, folds.block, frame, node, filled)
+    start = place_in_block(node, target, search, small, folds.block, frame, keeps_lists)
+    return search_small(node, table, search, small, rules, criterion, keeps_lists, start, start + hi - lo)
 
 
 @inlined

@@ -148,7 +148,7 @@ def search_lane(
     if table.is_category[j]:
         held, gone = search.held, search.corner
         take_categories(sums.histogram[slot], lane, n_codes, histogram)
-        k = list_categories(histogram, n_codes, 2, search.categories, held, gone)
+        k = list_categories(histogram, n_codes, total.size, search.categories, held, gone)
         if sets_may_win(held, k, gone[0], gone[1], search.f, reach):
             best = search_prefixes_of_two(node, search, j, k, best)
     else:

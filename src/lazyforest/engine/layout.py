@@ -47,7 +47,7 @@ BLOCK = 128
 # A column's bins are first looked at in groups: EDGES[g] + 1 to EDGES[g + 1]. What the best cut in a group may score
 # above its edges grows with the square of its rows by the rows on either side: at both ends, groups are smaller.
 GROUPS = 15
-EVERY_GROUP = (1 << GROUPS) - 1  # a bit each
+EVERY_GROUP = np.int64((1 << GROUPS) - 1)  # a bit each
 EDGES = np.rint((BINS - 1) * np.sin(np.linspace(0, np.pi / 2, GROUPS + 1)) ** 2).astype(np.int64)
 # A word of a sorted list: (code among those listed) << SHIFT | local row number.
 LOCAL, SHIFT = 0xFFFF, 16

@@ -75,7 +75,7 @@ def prepare(
 ) -> None:
     """A node's histograms into ``out`` and, unless they are ``ready`` there, into its ``own``."""
     if not ready:
-        fill_histogram(rows, lo, hi, 0, y, weight, coarse, first_code, columns, None, n_bins, own)
+        fill_histogram(rows, lo, hi, np.int64(0), y, weight, coarse, first_code, columns, None, n_bins, own)
     copy_bins(own, n_bins, out)
 
 
@@ -113,7 +113,7 @@ def hand_down(
     if right_is_larger:
         take_out(larger, rows, lo, mid, y, weight, coarse)
     else:
-        take_out(larger, spare, 0, hi - mid, y, weight, coarse)
+        take_out(larger, spare, np.int64(0), hi - mid, y, weight, coarse)
     if not both:
         return (0, 1) if right_is_larger else (1, 0)
     for slot in range(own.shape[0]):
