@@ -25,7 +25,7 @@ from lazyforest.engine.layout import (
     frozen,
 )
 from lazyforest.engine.meeting import new_signals
-from lazyforest.engine.vectors import VECTOR, aligned
+from lazyforest.engine.vectors import VECTOR, aligned, in_one_piece
 
 LANES = 128  # at most, and a multiple of VECTOR: two words have a bit for each
 LEAST_ROWS = 1024  # of a table that is worth it
@@ -246,18 +246,23 @@ def new_team(table: Table | Binned, columns: Array, trees: int, members: int) ->
     assert lanes <= LANES
     assert members <= vectors
     rows, first_row = deal_rows(n, members)
-    some = min(m, lanes)
+    some, groups = min(m, lanes), len(join_columns(table.first_code[columns, BINS], n, slots, False))
+    weight, joined, filled = in_one_piece(
+        ((n, lanes), np.uint8),
+        ((n, groups), np.uint8),
+        ((members, slots, BINS + 1, 2, lanes), count_type(n)),  # one bin more: else columns meet in the cache
+    )
     team = Team(
         signals=new_signals(),
         first_lane=np.arange(members + 1) * vectors // members * VECTOR,
         first_row=first_row,
         counts=first_row[1:] - first_row[:-1],
         rows=rows,
-        weight=aligned((n, lanes), np.uint8),
+        weight=weight,
         held=np.zeros((members, lanes), dtype=np.int64),
         heavy=np.zeros((members, lanes), dtype=np.int64),
-        joined=np.empty((n, len(join_columns(table.first_code[columns, BINS], n, slots, False))), dtype=np.uint8),
-        filled=aligned((members, slots, BINS + 1, 2, lanes), count_type(n)),  # else columns meet in the cache
+        joined=joined,
+        filled=filled,
         wanted=np.empty((members, slots), dtype=np.int64),
         together=np.zeros(members, dtype=np.int64),
     )
