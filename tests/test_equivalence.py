@@ -164,7 +164,6 @@ def test_bootstraps_side_by_side(code_dtype, monkeypatch):
         monkeypatch.setattr(lane_layout, "HISTOGRAM_COLUMNS", 2 + seed % 3)  # looked at together
         monkeypatch.setattr(kept, "ROWS_TO_BIN", 0)
         monkeypatch.setattr(lane_layout, "code_type", lambda _: np.dtype(code_dtype))
-        monkeypatch.setattr(lane_layout, "ROWS_TO_PART", seed % 5 * 200)  # in opened bins, or none
         shape = int(rng.integers(300, 1500 if COMPILED else 400)), int(rng.integers(1, 7)), 1
         T, S = random_table(rng, shape, [2, 40, 300, 5000], False, ["ones", "whole"])
         if np.nanmax(T.X, axis=0, initial=0)[T.categorical].max(initial=0) >= BINS:
@@ -176,13 +175,14 @@ def test_bootstraps_side_by_side(code_dtype, monkeypatch):
         )
         forest = forest._replace(bootstrap="poisson" if forest.bootstrap == "multinomial" else forest.bootstrap)
         for algorithm in ("lazy", "batched"):
-            alone, together, binned, in_team = (
-                explore_one_query(T, S, forest, algorithm, way, code_dtype)
-                for way in ("tree by tree", "side by side", "bins", ("team", "team, bins")[seed // 2 % 2])
+            ways = ["side by side", "bins", ("team", "team, bins")[seed // 2 % 2]]
+            if code_dtype == CODES[0]:  # tables of so few rows are never binned
+                ways = ["side by side", "team"]
+            alone, together, *others = (
+                explore_one_query(T, S, forest, algorithm, way, code_dtype) for way in ["tree by tree", *ways]
             )
             assert together == alone, (seed, algorithm)
-            assert binned == alone, (seed, algorithm)
-            assert in_team == alone, (seed, algorithm)
+            assert others == [alone] * len(others), (seed, algorithm)
         went_down += alone[2] > 2 * forest.n_estimators
         if seed < 9:
             expected = reference.batched_lazy_forest(T, S, forest)

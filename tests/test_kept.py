@@ -9,7 +9,8 @@ import polars as pl
 import pytest
 
 from lazyforest import LazyForestClassifier, kept
-from lazyforest.engine.layout import BINS
+from lazyforest.engine import lane_layout
+from lazyforest.engine.layout import BINS, CODES
 from lazyforest.kept import Kept, encode
 from lazyforest.runner import count_side_by_side, plan_calls
 from lazyforest.table import read
@@ -31,7 +32,10 @@ def numbers():
 
 @pytest.fixture
 def always_binned(monkeypatch):
+    """As tables of many rows are, whose codes take four bytes."""
     monkeypatch.setattr(kept, "ROWS_TO_BIN", 0)
+    for module in (kept, lane_layout):
+        monkeypatch.setattr(module, "code_type", lambda _: CODES[1])
 
 
 def forest(**options):

@@ -211,10 +211,7 @@ def explore_as_member(
     task = new_task(table, forest.target, forest.rules, X, columns)
     ready()
     rows, trees, handed = walk_together(task, team, sides, member, trees, votes)
-    own, others = (
-        [task.bag, task.search, task.small, member, votes],
-        [team, sides, task.search.f, member.opened.numbers],
-    )
+    own, others = [task.bag, task.search, task.small, member, votes], [team, sides, task.search.f, binned]
     if handed.wanted.any():
         rows = rows.astype(np.intp)  # once: all that is taken would do it again
         table = take_table(table, rows) if binned is None else rank_rows(binned, rows)

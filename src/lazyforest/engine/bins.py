@@ -465,28 +465,33 @@ def search_categories(
     node: Any, table: Any, target: Any, search: Any, criterion: Any, j: Any, slot: Any, reach: Any, best: Any
 ) -> Any:
     """Statistics per category, from the histogram or, if there are too many for it, from sorting; then the sets."""
-    histogram, held, categories, gone = search.histogram[slot], search.held, search.categories, search.corner
-    size, k = search.left.size, np.int64(0)
-    if table.first_code[j, BINS] <= BINS:
-        k = list_categories(histogram, table.first_code[j, BINS], size, categories, held, gone)
-        return search_sets(node, search, criterion, j, k, reach, best)
-    n, codes, rows, y, weight = node.hi - node.lo, table.codes[j], node.rows, target.y, search.weight
-    words = search.words
-    for i in range(n):
-        r = rows[node.lo + i]
-        words[i] = (np.uint64(codes[r]) << np.uint64(32)) | np.uint64(r)
-    sort_words(words, search.spare, search.places, n, np.uint64(32), table.first_code[j, BINS])
-    gone[:] = 0
-    last = np.uint64(0)
-    for i in range(n):
-        code, r = words[i] >> np.uint64(32), words[i] & np.uint64(0xFFFFFFFF)
-        if code == np.uint64(0):
-            add(gone, y[r], weight[r], node.shift, criterion)
-            continue
-        if code != last:
-            categories[k] = np.int64(code)
-            held[k] = 0
-            last = code
-            k += 1
-        add(held[k - 1], y[r], weight[r], node.shift, criterion)
+    n_codes, size, held, categories, gone = (
+        table.first_code[j, BINS],
+        search.left.size,
+        search.held,
+        search.categories,
+        search.corner,
+    )
+    if n_codes <= BINS:
+        k = list_categories(search.histogram[slot], n_codes, size, categories, held, gone)
+    else:
+        n, codes, rows, y, weight = node.hi - node.lo, table.codes[j], node.rows, target.y, search.weight
+        words = search.words
+        for i in range(n):
+            r = rows[node.lo + i]
+            words[i] = (np.uint64(codes[r]) << np.uint64(32)) | np.uint64(r)
+        sort_words(words, search.spare, search.places, n, np.uint64(32), n_codes)
+        gone[:] = 0
+        k, last = np.int64(0), np.uint64(0)
+        for i in range(n):
+            code, r = words[i] >> np.uint64(32), words[i] & np.uint64(0xFFFFFFFF)
+            if code == np.uint64(0):
+                add(gone, y[r], weight[r], node.shift, criterion)
+                continue
+            if code != last:
+                categories[k] = np.int64(code)
+                held[k] = 0
+                last = code
+                k += 1
+            add(held[k - 1], y[r], weight[r], node.shift, criterion)
     return search_sets(node, search, criterion, j, k, reach, best)

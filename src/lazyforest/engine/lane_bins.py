@@ -61,29 +61,43 @@ def sort_by_bin(
 
 
 @inlined
-def sort_opened(table: Any, target: Any, search: Any, team: Any, opened: Any, from_lane: Any, j: Any, n: Any) -> None:
-    """Of the ``n`` bins that a lane opens, those that none has before: their rows by codes, what each lane holds of
-    their parts.
+def sort_opened(
+    table: Any,
+    target: Any,
+    search: Any,
+    team: Any,
+    opened: Any,
+    large: Any,
+    from_lane: Any,
+    j: Any,
+    n: Any,
+) -> None:
+    """Of the ``n`` bins that a lane opens, those that none has before: their rows by codes; in a large table, what each
+    lane holds of their parts.
 
-    ``opened.order`` then has places in ``weight`` or, as long as there is room, in ``packed``.
+    ``opened.order`` then has places in ``weight`` or, as long as there is room, in ``large.packed``.
     """
-    bits, first_code, words, listed = opened.numbers[opened.number[j]], table.first_code[j], search.words, search.listed
-    rows, weight, spare, places, state = team.rows, team.weight, search.spare, search.places, opened.state
-    starts, every_order, every_kind, notes = opened.starts, opened.order, opened.kind, opened.notes
-    packed, parts = opened.packed, opened.parts
+    first_code, words, listed, rows, weight = table.first_code[j], search.words, search.listed, team.rows, team.weight
+    spare, places, state, starts = search.spare, search.places, opened.state, opened.starts
+    every_order, every_kind, notes = opened.order, opened.kind, opened.notes
     for i in range(n):
         b = listed[i]
         if state[b] == CLOSED:
-            lo, hi, n_packed = starts[b], starts[b + 1], notes[PACKED_ROWS]
+            lo, hi = starts[b], starts[b + 1]
             order, kind = every_order[lo:hi], every_kind[lo:hi]
             state[b] = OPEN
-            if bits.size > 0:
-                rank_bin(order, rows, bits, words, spare, places, first_code[b], opened.values, table.value_start[j])
-            else:
+            if large is None:
                 sort_bin(order, rows, table.codes[j], words, spare, places, first_code[BINS])
+            else:
+                bits, values, start = large.numbers[large.number[j]], large.values, table.value_start[j]
+                if bits.size > 0:
+                    rank_bin(order, rows, bits, words, spare, places, first_code[b], values, start)
+                else:
+                    sort_bin(order, rows, table.codes[j], words, spare, places, first_code[BINS])
             list_bin(words, order, opened.code[lo:hi], kind, rows, target.y)
-            if parts.shape[0] > 0:
-                part_bin(every_order, every_kind, lo, hi, weight, from_lane, parts[b], opened.ends_of_parts[b])
+            if large is not None:
+                packed, n_packed = large.packed, notes[PACKED_ROWS]
+                part_bin(every_order, every_kind, lo, hi, weight, from_lane, large.parts[b], large.ends_of_parts[b])
                 if n_packed + hi - lo <= packed.shape[0]:
                     state[b], notes[PACKED_ROWS] = PACKED, n_packed + hi - lo
                     pack_bin(order, weight, from_lane, packed, n_packed)
@@ -216,10 +230,23 @@ def open_parts(parts: Any, lane: Any, a: Any, b: Any, total_a: Any, total_b: Any
 
 
 @inlined
-def add_bins(
+def add_bins(search: Any, weight: Any, opened: Any, lane: Any, n_opened: Any) -> None:
+    """As ``fill_fine`` for a lane: what it holds of each code in the bins it opens, also where that is nothing."""
+    fine, fine_codes, starts, stops, used = search.fine, search.fine_codes, search.starts, search.stops, np.int64(0)
+    order, code, kind, listed, bin_starts = opened.order, opened.code, opened.kind, search.listed, opened.starts
+    for i in range(n_opened):
+        b = listed[i]
+        starts[b] = used
+        used = add_codes(order, code, kind, bin_starts[b], bin_starts[b + 1], weight, lane, used, fine, fine_codes)
+        stops[b] = used
+
+
+@inlined
+def add_parts(
     search: Any,
     weight: Any,
     opened: Any,
+    large: Any,
     from_lane: Any,
     lane: Any,
     variants: Any,
@@ -227,45 +254,36 @@ def add_bins(
     reach: Any,
     n_opened: Any,
 ) -> None:
-    """As ``fill_fine`` for a lane: what it holds of each code in the bins it opens, also where that is nothing.
-
-    A part of a bin that cannot have the best cut counts as one code.
-    """
+    """``add_bins`` in a large table: a part of a bin that cannot have the best cut counts as one code."""
     total_a, total_b, used = np.uint64(total[0]), np.uint64(total[1]), np.int64(0)
-    sums, missing, parts, ends, f = search.histogram[0], search.missing[0], opened.parts, opened.ends_of_parts, search.f
+    sums, missing, parts, ends, f = search.histogram[0], search.missing[0], large.parts, large.ends_of_parts, search.f
     order, code, kind, fine, fine_codes = opened.order, opened.code, opened.kind, search.fine, search.fine_codes
-    listed, starts, stops, parted = search.listed, search.starts, search.stops, parts.shape[0] > 0
-    bin_starts, state, weights_packed = opened.starts, opened.state, opened.packed
-    for variant in range(variants if parted else 0):
+    listed, starts, stops, state, all_packed = search.listed, search.starts, search.stops, opened.state, large.packed
+    for variant in range(variants):
         some = np.uint64(variant == 0)  # missing rows invalid, or valid
         one, two = some * np.uint64(missing[0]), some * np.uint64(missing[1])
         reach = raise_by_parts(listed, n_opened, sums, parts, lane, one, two, total_a, total_b, f, reach)
     least = reach - SLACK * (float(total_a + total_b) + abs(reach))
     for i in range(n_opened):
         b = listed[i]
-        packed = state[b] == PACKED
-        source = weights_packed if packed else weight
+        packed, within = state[b] == PACKED, np.int64(0)
+        source = all_packed if packed else weight
         in_source = lane if packed else lane + from_lane
         starts[b] = used
-        if parted:
-            within = np.int64(0)
-            for variant in range(variants):
-                some = np.uint64(variant == 0)
-                one = np.uint64(sums[b - 1, 0]) + some * np.uint64(missing[0])
-                two = np.uint64(sums[b - 1, 1]) + some * np.uint64(missing[1])
-                within |= open_parts(parts[b], lane, one, two, total_a, total_b, f, least)
-            for part in range(PARTS):
-                lo, hi = ends[b, part], ends[b, part + 1]
-                if (within >> part) & 1:
-                    used = add_codes(order, code, kind, lo, hi, source, in_source, used, fine, fine_codes)
-                elif lo < hi:
-                    fine_codes[used] = code[lo]
-                    for c in range(2):
-                        fine[used, c] = parts[b, part + 1, c, lane] - parts[b, part, c, lane]
-                    used += 1
-        else:
-            lo, hi = bin_starts[b], bin_starts[b + 1]
-            used = add_codes(order, code, kind, lo, hi, source, in_source, used, fine, fine_codes)
+        for variant in range(variants):
+            some = np.uint64(variant == 0)
+            one = np.uint64(sums[b - 1, 0]) + some * np.uint64(missing[0])
+            two = np.uint64(sums[b - 1, 1]) + some * np.uint64(missing[1])
+            within |= open_parts(parts[b], lane, one, two, total_a, total_b, f, least)
+        for part in range(PARTS):
+            lo, hi = ends[b, part], ends[b, part + 1]
+            if (within >> part) & 1:
+                used = add_codes(order, code, kind, lo, hi, source, in_source, used, fine, fine_codes)
+            elif lo < hi:
+                fine_codes[used] = code[lo]
+                for c in range(2):
+                    fine[used, c] = parts[b, part + 1, c, lane] - parts[b, part, c, lane]
+                used += 1
         stops[b] = used
 
 

@@ -45,7 +45,7 @@ def join_codes(rows: Any, lo: Any, hi: Any, coarse: Any, columns: Any, first_cod
 
 
 @inlined
-def pays_by_rows(first_code: Any, counts: Any, cells: Any, notes: Any, columns: Any) -> Any:
+def pays_by_rows(first_code: Any, counts: Any, large: Any, notes: Any, columns: Any) -> Any:
     """Should members add their rows for all lanes, which are then to be joined, or all rows for their lanes?"""
     members, n, bins, roughly = counts.size, np.int64(0), np.int64(0), notes[ROUGHLY] == 1
     for member in range(members):
@@ -53,7 +53,7 @@ def pays_by_rows(first_code: Any, counts: Any, cells: Any, notes: Any, columns: 
     for slot in range(columns.size):
         n_codes = first_code[columns[slot], BINS]
         bins += SIDE if n_codes > BINS and roughly else min(n_codes, BINS)
-    return members == 1 or sums_are_kept(cells.before, notes) or n * columns.size > ROWS_PER_JOINED * bins
+    return members == 1 or sums_are_kept(large, notes) or n * columns.size > ROWS_PER_JOINED * bins
 
 
 @inlined
@@ -64,6 +64,7 @@ def fill_lanes(
     me: Any,
     share: Any,
     own: Any,
+    large: Any,
     histogram: Any,
     order: Any,
     columns: Any,
@@ -77,7 +78,7 @@ def fill_lanes(
     """
     places, rough, notes, counts, first_row = own.places, own.rough, share.notes, team.counts, team.first_row
     filled, cells = (team.filled[me], own.cells) if by_rows else (histogram, own.own_cells)
-    m, ends, block, before = columns.size, own.ends[notes[ROUGHLY]], notes[ROWS_PER_BLOCK], own.before.reshape(-1)
+    m, ends, block = columns.size, own.ends[notes[ROUGHLY]], notes[ROWS_PER_BLOCK]
     width, first, count = 2 * filled.shape[3], np.int64(0), np.int64(0)
     while first < m:
         end = ends[first_group + count] - start
@@ -86,9 +87,9 @@ def fill_lanes(
         filled[first, : count_cells(columns, first_code, first, end)] = 0
         places[count] = first * filled.shape[1] * width
         first, count = end, count + 1
-    n_lost = notes[LOST_ROWS]
-    lost = by_rows and 0 <= n_lost < counts[me]  # fewer rows to take away than there are to add
-    weight, rows = (share.lost, order) if lost else (team.weight, team.rows)
+    weight, rows, lost, n_lost = team.weight, team.rows, False, notes[LOST_ROWS]
+    if large is not None and by_rows and 0 <= n_lost < counts[me]:  # fewer rows to take away than there are to add
+        weight, rows, lost = large.lost, order, True
     from_lane = np.int64(0) if by_rows else team.first_lane[me]
     for member in range(counts.size):
         if member == me or not by_rows:
@@ -108,12 +109,12 @@ def fill_lanes(
                 cells,
                 filled,
             )
-    first, sums, keeping = np.int64(0), filled.reshape(-1), sums_are_kept(own.before, notes)
+    first, sums = np.int64(0), filled.reshape(-1)
     for k in range(count):
         end, at = ends[first_group + k] - start, np.int64(places[k])
-        if keeping:
+        if large is not None and sums_are_kept(large, notes):
             stop = at + count_cells(columns, first_code, first, end) * width
-            keep_sums(sums[at:stop], before[at:stop], lost)
+            keep_sums(sums[at:stop], large.before.reshape(-1)[at:stop], lost)
         if rough[first]:
             part_two(first, filled.shape[1], width, sums)
         elif end - first > 1:
@@ -158,9 +159,12 @@ def add_members(filled: Any, slot: Any, b: Any, from_lane: Any, histogram: Any) 
 
 
 @inlined
-def sums_are_kept(before: Any, notes: Any) -> Any:
+def sums_are_kept(large: Any, notes: Any) -> Any:
     """Will the sums of the nodes below be had from those of all rows now, by taking away what lanes lose?"""
-    return before.shape[0] > 0 and notes[ROUGHLY] == 1
+    kept = False
+    if large is not None:
+        kept = large.before.shape[0] > 0 and notes[ROUGHLY] == 1
+    return kept
 
 
 @jit

@@ -29,9 +29,8 @@ from lazyforest.engine.vectors import VECTOR, aligned, in_one_piece
 
 LANES = 128  # at most, and a multiple of VECTOR: two words have a bit for each
 LEAST_ROWS = 1024  # of a table that is worth it
-ROWS_TO_PART = BINS * 128  # of a large table: opened bins are worth cutting into parts, sums worth keeping
 PARTS = 16  # of an opened bin's rows
-ROWS_PER_PACKED = 5  # one of so many rows may be in opened bins whose weights are packed
+ROWS_PER_PACKED = 5  # one of so many rows of a large table may be in opened bins whose weights are packed
 ROWS_PER_CELL = 64  # columns are joined where so many rows make up for parting their cells
 SIDE = GROUPS + 1  # cells of a rough column: missing values, groups of bins
 ROOM = 1 << 24  # bytes of weights that are always had
@@ -83,12 +82,11 @@ class Sides(NamedTuple):
 class Share(NamedTuple):
     """What a member needs for its rows, in all lanes."""
 
-    notes: Array  # (3,) rows per block; are columns joined roughly? how many rows have ``lost`` something
+    notes: Array  # (3,) rows per block; are columns joined roughly? how many rows have lost something
     tally: Array  # (lanes,) uint8: of up to 255 rows, how many the lane has
     sums: Array  # (lanes,) uint16: and what they weigh
     draws: Array  # (lanes,) uint32
     roots: Array  # (lanes,) uint64: what draws come from
-    lost: Array  # (some rows, lanes) what lanes lost of rows since the nodes above
     here: Array  # (2,) uint64: the lanes that are not gone, a bit each
     before_here: Array  # (2,) uint64: as it was when rows were last kept
     parted: Array  # (some columns,) as in the sides, of all members together
@@ -101,7 +99,6 @@ class Cells(NamedTuple):
 
     cells: Array  # as ``filled``, for a block of rows, in two bytes; or that itself
     own_cells: Array  # likewise, of its lanes
-    before: Array  # of large tables, as ``filled``: as it was for the nodes above
     places: Array  # (columns,) uint64: where in it the cells of a group begin
     ends: Array  # (2, groups) of columns that are filled together: those of many bins alone; in twos, then unused
     rough: Array  # (columns,) bool: of which only sums at the edges of groups are known at first
@@ -141,18 +138,37 @@ class Sums(NamedTuple):
 class Opened(NamedTuple):
     """All rows by the bins of the column that a member looks at."""
 
-    notes: Array  # (2,) the column; how many rows are ``packed``
-    order: Array  # (rows,) places in the team's rows, by bins; in opened bins by codes, or in ``packed``
+    notes: Array  # (2,) the column; how many rows are packed
+    order: Array  # (rows,) places in the team's rows, by bins; in opened bins by codes, or where they are packed
     starts: Array  # (BINS + 1,) where each bin starts in ``order``
     state: Array  # (BINS,) was the bin opened, and where are the weights of its rows?
     code: Array  # (rows,) along ``order``, of bins that were opened
     kind: Array  # (rows,) likewise: the class, NEW + class for the first row of a code
+
+
+class Large(NamedTuple):
+    """What a member needs besides for a table whose codes take four bytes.
+
+    Others have None in its place: kernels are compiled for it without all that is done here.
+    """
+
+    before: Array  # as ``filled``: as it was for the nodes above; or none
+    lost: Array  # (some rows, lanes) what lanes lost of rows since then
+    packed: Array  # (some rows, lanes) weights along ``order``, of bins that were opened; in the place of ``lost``
     parts: Array  # (BINS, PARTS + 1, 2, lanes) uint32: what lanes hold up to the end of each part of an opened bin
     ends_of_parts: Array  # (BINS, PARTS + 1) places in ``order``
-    packed: Array  # (some rows, lanes) weights along ``order``, of bins that were opened; in the place of ``lost``
     numbers: Array  # (columns of numbers, rows) their bits, where the table has no codes
     number: Array  # (columns,) which of them it is
     values: Array  # bits of the table's, written as bins are opened
+
+
+class Ballot(NamedTuple):
+    """What lanes need of the bag of single trees: the fields of the same names."""
+
+    member: Array
+    total: Array
+    vote: Array
+    costs: Array
 
 
 class Member(NamedTuple):
@@ -164,6 +180,7 @@ class Member(NamedTuple):
     lanes: Lanes
     sums: Sums
     opened: Opened
+    large: Large | None
 
 
 def count_lanes(n: int, n_bytes: int, target: Target, rules: Rules, n_columns: int) -> int:
@@ -288,10 +305,8 @@ def new_member(
     team: Team, sides: Sides, me: int, table: Table, target: Target, columns: Array, binned: Binned | None
 ) -> Member:
     """What a member needs for itself. If the table has no codes, ``binned`` is what it comes from."""
-    n = table.coarse.shape[0]
-    members, slots, every, large = len(team.counts), team.filled.shape[1], team.weight.shape[1], n >= ROWS_TO_PART
+    n, members, slots = len(table.coarse), len(team.counts), team.filled.shape[1]
     own = int(team.first_lane[me + 1] - team.first_lane[me])
-    lost = aligned((n // members // ROWS_PER_PACKED if large else 0, every), np.uint8)
     shape, count = (slots, BINS + 1, 2, own), team.filled.dtype
     sums = Sums(
         histogram=team.filled[0] if members == 1 else aligned(shape, count),
@@ -303,15 +318,23 @@ def new_member(
     )
     return Member(
         me,
-        new_share(sides, target, lost),
+        new_share(sides, target),
         new_cells(team, me, table, columns, sums.histogram),
         new_lanes(own),
         sums,
-        new_opened(table, own, lost, large, binned),
+        Opened(
+            notes=np.array([-1, 0]),
+            order=np.empty(n, dtype=ROW),
+            starts=np.empty(BINS + 1, dtype=np.int64),
+            state=np.empty(BINS, dtype=np.uint8),
+            code=np.empty(n, dtype=np.uint32),
+            kind=np.empty(n, dtype=np.uint8),
+        ),
+        None if count == np.uint16 else new_large(team, table, sums.histogram, binned),
     )
 
 
-def new_share(sides: Sides, target: Target, lost: Array) -> Share:
+def new_share(sides: Sides, target: Target) -> Share:
     (members, some), every, heaviest = sides.parted.shape, len(sides.column), int(target.weight.max(initial=1))
     alone = members == 1
     return Share(
@@ -320,7 +343,6 @@ def new_share(sides: Sides, target: Target, lost: Array) -> Share:
         sums=np.zeros(every, dtype=np.uint16),
         draws=np.empty(every, dtype=np.uint32),
         roots=np.empty(every, dtype=np.uint64),
-        lost=lost,
         here=np.zeros(2, dtype=np.uint64),
         before_here=np.full(2, ~np.uint64(0)),
         parted=sides.parted[0] if alone else np.empty(some, dtype=np.uint64),
@@ -330,9 +352,9 @@ def new_share(sides: Sides, target: Target, lost: Array) -> Share:
 
 
 def new_cells(team: Team, me: int, table: Table, columns: Array, histogram: Array) -> Cells:
-    n, m = table.coarse.shape
     members, slots, *rest = team.filled.shape
-    exactly, roughly = (join_columns(table.first_code[columns, BINS], n, slots, rough) for rough in (False, True))
+    bins, n = table.first_code[columns, BINS], len(table.coarse)
+    exactly, roughly = (join_columns(bins, n, slots, rough) for rough in (False, True))
     cells, own_cells = team.filled[me], histogram
     if team.filled.dtype != np.uint16:
         cells = aligned((slots, *rest), np.uint16)
@@ -341,7 +363,6 @@ def new_cells(team: Team, me: int, table: Table, columns: Array, histogram: Arra
     return Cells(
         cells=cells,
         own_cells=own_cells,
-        before=aligned((slots if n >= ROWS_TO_PART and m == slots else 0, *rest), team.filled.dtype),
         places=np.empty(slots, dtype=np.uint64),
         ends=np.array([exactly, roughly + exactly[len(roughly) :]], dtype=np.int64),
         rough=np.empty(slots, dtype=np.bool_),
@@ -368,21 +389,18 @@ def new_lanes(own: int) -> Lanes:
     )
 
 
-def new_opened(table: Table, own: int, lost: Array, large: bool, binned: Binned | None) -> Opened:
-    n, m = table.coarse.shape
+def new_large(team: Team, table: Table, histogram: Array, binned: Binned | None) -> Large:
+    (n, m), (members, slots, *rest), own = table.coarse.shape, team.filled.shape, histogram.shape[-1]
+    lost = aligned((n // members // ROWS_PER_PACKED, team.weight.shape[1]), np.uint8)
     numbers, number, values = np.empty((1, 0)), np.zeros(m, dtype=np.int64), np.empty(0)
     if binned is not None and len(binned.numbers):
         numbers, number, values = binned.numbers, binned.number, table.values
-    return Opened(
-        notes=np.array([-1, 0]),
-        order=np.empty(n, dtype=ROW),
-        starts=np.empty(BINS + 1, dtype=np.int64),
-        state=np.empty(BINS, dtype=np.uint8),
-        code=np.empty(n, dtype=np.uint32),
-        kind=np.empty(n, dtype=np.uint8),
-        parts=aligned((BINS if large else 0, PARTS + 1, 2, own), np.uint32),
-        ends_of_parts=np.empty((BINS, PARTS + 1), dtype=np.int64),
+    return Large(
+        before=aligned((slots if m == slots else 0, *rest), team.filled.dtype),
+        lost=lost,
         packed=lost.reshape(-1)[: lost.size // own * own].reshape(-1, own),
+        parts=aligned((BINS, PARTS + 1, 2, own), np.uint32),
+        ends_of_parts=np.empty((BINS, PARTS + 1), dtype=np.int64),
         numbers=frozen(numbers.view(np.uint64)),
         number=frozen(number),
         values=values.view(np.uint64),

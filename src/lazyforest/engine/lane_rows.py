@@ -97,17 +97,25 @@ def join_parted(n_parted: Any, all_parted: Any, all_keep: Any, all_border: Any, 
 
 
 @jit
-def keep_rows(coarse: Any, codes: Any, team: Any, sides: Any, share: Any, opened: Any, me: Any) -> None:
+def keep_rows(coarse: Any, codes: Any, team: Any, sides: Any, share: Any, large: Any, order: Any, me: Any) -> None:
     """A member's rows that a lane does not keep weigh nothing there; those that no lane has are forgotten, the others
     of each lane counted.
 
-    While no more than a third of the rows lose something, what they lose is listed in ``lost`` and ``order``.
+    In a large table, while no more than a third of the rows lose something, what they lose is listed in ``large.lost``
+    and their numbers in ``order``.
     """
     count = join_parted(sides.n_parted, sides.parted, sides.keep, sides.border, share)
     weight, rows, parted, keep, border = team.weight, team.rows, share.parted, share.keep, share.border
-    width, weights, words, lost = weight.shape[1], weight.reshape(-1), weight.view(np.uint64), share.lost
-    lost_words, tally, held, lost_order = lost.view(np.uint64), share.tally, team.held[me], opened.order
+    width, weights, words, tally, held = (
+        weight.shape[1],
+        weight.reshape(-1),
+        weight.view(np.uint64),
+        share.tally,
+        team.held[me],
+    )
     n_lost, here, before, all_here = share.notes[LOST_ROWS], share.here, share.before_here, sides.here
+    if large is not None:
+        lost_words = large.lost.view(np.uint64)
     first, kept = team.first_row[me], np.int64(team.first_row[me])
     last = first + team.counts[me]
     here[:] = 0
@@ -126,12 +134,13 @@ def keep_rows(coarse: Any, codes: Any, team: Any, sides: Any, share: Any, opened
                 high &= keep[k, b, 1]
                 close |= border[k, b]
                 k += 1
-            listed = n_lost >= 0 and (close or low != here[0] or high != here[1])
-            if listed and (n_lost == lost.shape[0] or n_lost * LOST_SHARE > i - first + FULL_BYTE):
-                n_lost, listed = np.int64(NOT_LISTED), False
-            if listed:
-                lost_order[n_lost] = r
-                n_lost += move_row(words[i], lost_words[n_lost]) > 0 and low | high == 0
+            if large is not None:
+                listed = n_lost >= 0 and (close or low != here[0] or high != here[1])
+                if listed and (n_lost == lost_words.shape[0] or n_lost * LOST_SHARE > i - first + FULL_BYTE):
+                    n_lost, listed = np.int64(NOT_LISTED), False
+                if listed:
+                    order[n_lost] = r
+                    n_lost += move_row(words[i], lost_words[n_lost]) > 0 and low | high == 0
             if low | high == 0:
                 continue
             rows[kept] = r
@@ -140,8 +149,8 @@ def keep_rows(coarse: Any, codes: Any, team: Any, sides: Any, share: Any, opened
             else:
                 some = move_row(words[i], words[kept]) > 0
             if close:
-                some = keep_by_number(coarse, codes, sides, share, opened, r, weight[kept], words[kept], count)
-            if listed:
+                some = keep_by_number(coarse, codes, sides, share, large, r, weight[kept], words[kept], count)
+            if large is not None and listed:
                 n_lost += leave_difference(lost_words[n_lost], words[kept]) > 0
             tally_vectors(tally, 0, weights, kept * width, width)
             kept += some
@@ -154,7 +163,7 @@ def keep_rows(coarse: Any, codes: Any, team: Any, sides: Any, share: Any, opened
 
 @jit
 def keep_by_number(
-    coarse: Any, codes: Any, sides: Any, share: Any, opened: Any, r: Any, weight: Any, words: Any, count: Any
+    coarse: Any, codes: Any, sides: Any, share: Any, large: Any, r: Any, weight: Any, words: Any, count: Any
 ) -> Any:
     """``keep_rows`` for a row in bins in which cuts lie: its codes tell or, in a table without, its numbers as words.
 
@@ -164,8 +173,11 @@ def keep_by_number(
     for k in range(count):
         j = parted[k]
         if border[k, coarse[r, j]]:
-            bits = opened.numbers[opened.number[j]]
-            code = sortable(bits[r]) if bits.size > 0 else np.uint64(codes[j, r])
+            if large is None:
+                code = np.uint64(codes[j, r])
+            else:
+                bits = large.numbers[large.number[j]]
+                code = sortable(bits[r]) if bits.size > 0 else np.uint64(codes[j, r])
             for lane in range(weight.size):
                 w, elsewhere = weight[lane], column[lane] != j
                 weight[lane] = w if elsewhere | (code - lowest[lane] < widths[lane]) else np.uint8(0)

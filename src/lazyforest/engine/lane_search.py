@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from lazyforest.engine.bins import list_categories, open_column_of_two, search_opened_of_two
-from lazyforest.engine.lane_bins import CLOSED, add_bins, sort_by_bin, sort_opened
+from lazyforest.engine.lane_bins import CLOSED, add_bins, add_parts, sort_by_bin, sort_opened
 from lazyforest.engine.lane_layout import PACKED_ROWS, SORTED
 from lazyforest.engine.layout import BINS, EDGES, GROUPS, inlined, jit
 from lazyforest.engine.nodes import NUMBER, Best, Node
@@ -125,11 +125,12 @@ def search_lane(
     table: Any,
     target: Any,
     search: Any,
-    bag: Any,
+    ballot: Any,
     team: Any,
     lanes: Any,
     sums: Any,
     opened: Any,
+    large: Any,
     wanted: Any,
     from_lane: Any,
     lane: Any,
@@ -137,9 +138,9 @@ def search_lane(
     slot: Any,
 ) -> None:
     """``search_column`` of ordinary nodes, for one lane; ``opened`` is sorted by the column's bins when needed."""
-    total, none, all_total = bag.total, np.int64(0), lanes.total
+    total, none, all_total = ballot.total, np.int64(0), lanes.total
     total[0], total[1] = all_total[0, lane], all_total[1, lane]
-    node = Node(bag.rows, none, none, total, total[0] + total[1], none, 0.0, True, lanes.keys[lane])
+    node = Node(team.rows, none, none, total, total[0] + total[1], none, 0.0, True, lanes.keys[lane])
     n_codes = table.first_code[j, BINS]
     histogram, missing, edges = search.histogram[0], search.missing[0], search.edges[0]
     best = recall(lanes.score[lane], lanes.best[lane])
@@ -196,8 +197,11 @@ def search_lane(
                 )
                 notes[SORTED], notes[PACKED_ROWS] = j, 0
                 state[:] = CLOSED
-            sort_opened(table, target, search, team, opened, from_lane, j, n_opened)
-            add_bins(search, team.weight, opened, from_lane, lane, variants, total, reach, n_opened)
+            sort_opened(table, target, search, team, opened, large, from_lane, j, n_opened)
+            if large is None:
+                add_bins(search, team.weight, opened, lane + from_lane, n_opened)
+            else:
+                add_parts(search, team.weight, opened, large, from_lane, lane, variants, total, reach, n_opened)
         any_missing = missing[0] + missing[1] > 0
         for variant in range(2 if any_missing else 1):
             best = search_opened_of_two(node, search, j, none, variant, any_missing, n_codes <= BINS, n_opened, best)

@@ -40,6 +40,7 @@ from lazyforest.engine.lane_layout import (
     SORTED,
     WALKING,
     WORTH,
+    Ballot,
     Member,
     Sides,
     Team,
@@ -121,12 +122,13 @@ def look_at_columns(
     table: Any,
     target: Any,
     search: Any,
-    bag: Any,
+    ballot: Any,
     team: Any,
     cells: Any,
     lanes: Any,
     sums: Any,
     opened: Any,
+    large: Any,
     from_lane: Any,
     columns: Any,
     turn: Any,
@@ -157,7 +159,9 @@ def look_at_columns(
         wanted = cells.wanted[slot] if rough else np.int64(EVERY_GROUP)
         for lane in range(may_win.size):
             if state[lane] == WALKING and may_win[lane]:
-                search_lane(table, target, search, bag, team, lanes, sums, opened, wanted, from_lane, lane, j, slot)
+                search_lane(
+                    table, target, search, ballot, team, lanes, sums, opened, large, wanted, from_lane, lane, j, slot
+                )
 
 
 @inlined
@@ -204,24 +208,25 @@ def fill_wanted_groups(
             wanted[slot] |= all_wanted[member, slot]
     bins = list_inside(wanted, cells.rough, cells.inside, columns)
     if bins > 0:
-        fill_groups(coarse, y, team, me, notes[ROWS_PER_BLOCK], cells, opened.order, opened.code, columns)
+        block = notes[ROWS_PER_BLOCK]
+        fill_groups(coarse, y, team, me, block, cells, opened.order, opened.code, columns)
         meet(team.signals, filled.shape[0])
         sum_groups(filled, team.first_lane[me], cells.inside, histogram, columns)
     return bins
 
 
 @inlined
-def begin_search(rules: Any, f: Any, bag: Any, lanes: Any, votes: Any) -> None:
+def begin_search(rules: Any, f: Any, ballot: Any, lanes: Any, votes: Any) -> None:
     """What the condition of each lane has to beat; lanes that need none, for they are leaves, vote and are gone."""
-    state, total, vote, costs, score = lanes.state, lanes.total, bag.vote, bag.costs, lanes.score
+    state, total, vote, costs, score = lanes.state, lanes.total, ballot.vote, ballot.costs, lanes.score
     for lane in range(state.size):
         a, b = total[0, lane], total[1, lane]
         score[lane], lanes.best[lane, 0] = 0.0, -1
         if state[lane] == WALKING:
             score[lane] = (f[a] + f[b] - f[a + b]) + MIN_GAIN * float(a + b)
             if a == 0 or b == 0 or a + b < rules.min_samples_split or lanes.depth[lane] >= rules.max_depth:
-                bag.total[0], bag.total[1] = a, b
-                cast(bag.total, rules, vote)
+                ballot.total[0], ballot.total[1] = a, b
+                cast(ballot.total, rules, vote)
                 votes[0, 0] += vote[0]
                 votes[0, 1] += vote[1]
                 costs[NODES] += 1
@@ -236,17 +241,17 @@ def part_lanes(
     rules: Any,
     X: Any,
     search: Any,
-    bag: Any,
+    ballot: Any,
     team: Any,
     sides: Any,
     me: Any,
     share: Any,
-    before: Any,
     lanes: Any,
-    opened: Any,
+    large: Any,
+    order: Any,
 ) -> None:
     """Every lane that has a condition goes to the query's side of it; the others are done."""
-    state, held, depth, words, costs = lanes.state, lanes.held, lanes.depth, lanes.words, bag.costs
+    state, held, depth, words, costs = lanes.state, lanes.held, lanes.depth, lanes.words, ballot.costs
     columns, signals, members, from_lane = search.columns, team.signals, team.counts.size, team.first_lane[me]
     for lane in range(state.size):
         if state[lane] != WALKING:
@@ -262,16 +267,14 @@ def part_lanes(
         else:
             words[lane] += 1
         depth[lane] += 1
-    share.notes[LOST_ROWS] = 0 if sums_are_kept(before, share.notes) else NOT_LISTED
+    share.notes[LOST_ROWS] = 0 if sums_are_kept(large, share.notes) else NOT_LISTED
     list_lanes(state, from_lane, sides.here[me])
-    has_codes, count = opened.numbers.size == 0, np.int64(0)
+    count, member = np.int64(0), ballot.member
     for k in range(columns.size):
-        count += find_kept(
-            table, rules, X, search, bag.member, sides, me, lanes, from_lane, has_codes, columns[k], count
-        )
+        count += find_kept(table, rules, X, search, member, sides, me, lanes, large, from_lane, columns[k], count)
     sides.n_parted[me] = count
     meet(signals, members)
-    keep_rows(table.coarse, table.codes, team, sides, share, opened, me)
+    keep_rows(table.coarse, table.codes, team, sides, share, large, order, me)
     meet(signals, members)
     sum_held(team.held, from_lane, held)
     for lane in range(state.size):
@@ -299,8 +302,8 @@ def find_kept(
     sides: Any,
     me: Any,
     lanes: Any,
+    large: Any,
     from_lane: Any,
-    has_codes: Any,
     j: Any,
     k: Any,
 ) -> Any:
@@ -335,7 +338,9 @@ def find_kept(
                 keep[b, word] &= others
         lowest, width = np.uint64(0), most
         if not condition.is_set:
-            cut = np.uint64(condition.cut) if has_codes else sortable(all_near.view(np.uint64)[lane, 1])
+            cut = np.uint64(condition.cut)
+            if large is not None:
+                cut = sortable(all_near.view(np.uint64)[lane, 1]) if large.numbers.size > 0 else cut
             lowest = cut if side else np.uint64(1)
             width = most - cut if side else cut - np.uint64(1)
         sides.column[at], sides.lowest[at], sides.width[at] = j, lowest, width
@@ -378,7 +383,7 @@ def walk_lanes(
     rules: Any,
     X: Any,
     search: Any,
-    bag: Any,
+    ballot: Any,
     team: Any,
     sides: Any,
     me: Any,
@@ -387,6 +392,7 @@ def walk_lanes(
     lanes: Any,
     sums: Any,
     opened: Any,
+    large: Any,
     first: Any,
     last: Any,
     votes: Any,
@@ -417,15 +423,15 @@ def walk_lanes(
         opened.notes[SORTED], group, wanted, n_rough = -1, np.int64(0), np.int64(0), np.int64(0)
         for start in range(0, every.size, slots):
             columns, first_group = every[start : min(every.size, start + slots)], group
-            by_rows = pays_by_rows(first_code, counts, cells, notes, columns)
+            by_rows = pays_by_rows(first_code, counts, large, notes, columns)
             group = fill_lanes(
-                first_code, y, team, me, share, cells, histogram, order, columns, first_group, start, by_rows
+                first_code, y, team, me, share, cells, large, histogram, order, columns, first_group, start, by_rows
             )
             if by_rows:
                 meet(signals, members)
             join_members(first_code, team.filled, from_lane, rough, histogram, lanes.total, columns, start, by_rows)
             if start == 0:
-                begin_search(rules, f, bag, lanes, votes)
+                begin_search(rules, f, ballot, lanes, votes)
             # edges of groups of numbers, sets, cuts of numbers: these last, for a set that ties with a higher column
             for turn in range(3):
                 if turn == 2:
@@ -436,12 +442,14 @@ def walk_lanes(
                         wanted += fill_wanted_groups(
                             table.coarse, y, team, me, notes, cells, histogram, opened, columns
                         )
-                look_at_columns(table, target, search, bag, team, cells, lanes, sums, opened, from_lane, columns, turn)
+                look_at_columns(
+                    table, target, search, ballot, team, cells, lanes, sums, opened, large, from_lane, columns, turn
+                )
             if start + slots < every.size:
                 meet(signals, members)
         if wanted * ROUGH_PAYS > n_rough * BINS:
             notes[ROUGHLY] = 0
-        part_lanes(table, rules, X, search, bag, team, sides, me, share, cells.before, lanes, opened)
+        part_lanes(table, rules, X, search, ballot, team, sides, me, share, lanes, large, order)
         meet(signals, members)
 
 
@@ -449,7 +457,8 @@ def walk_together(
     task: Task, team: Team, sides: Sides, member: Member, trees: range, votes: Array
 ) -> tuple[Array, range, Handed]:
     """``walk_lanes`` for a member; returns the rows that are left, which trees are its own, and their nodes."""
-    given = task.table, task.target, task.rules, task.X, task.search, task.bag
+    ballot = Ballot(task.bag.member, task.bag.total, task.bag.vote, task.bag.costs)
+    given = task.table, task.target, task.rules, task.X, task.search, ballot
     walk_lanes(*given, team, sides, *member, trees.start, trees.stop, votes)
     own = slice(*team.first_lane[member.me : member.me + 2].tolist())
     starts, counts, lanes = team.first_row[:-1].tolist(), team.counts.tolist(), member.lanes

@@ -91,15 +91,15 @@ def search_small(
     columns, everything = search.columns, search.columns.size
     slot = small.tallied.size - 1
     for i in range(count):
-        j = search.inspected[i]
+        j, k = search.inspected[i], np.int64(-1)
         if best.score >= PERFECT and rules.criterion == ENTROPY:
             break
         if not listed:
             if not small.counted[j]:
                 sort_column(table.codes[j], table.first_code[j, BINS], search, small, small.lists[0], lo, hi)
         else:
-            for k in range(small.listed[0], everything if count < everything else i + 1):
-                c = columns[k]
+            for at in range(small.listed[0], everything if count < everything else i + 1):
+                c = columns[at]
                 if not small.counted[c]:
                     if small.place.size > 0 and hi - lo == small.listed[1]:
                         if not small.ordered[c]:
@@ -108,7 +108,7 @@ def search_small(
                         list_column(small.order[c], small.place, small.lists[c])
                     else:
                         sort_column(table.codes[c], table.first_code[c, BINS], search, small, small.lists[c], lo, hi)
-                small.listed[0] = k + 1
+                small.listed[0] = at + 1
         if small.counted[j]:
             slot += 1
             if slot == small.tallied.size:
@@ -116,19 +116,19 @@ def search_small(
                 count_categories(node.shift, table, small, criterion, n, lo, hi)
                 slot = 0
             k = take_tally(small.tally[slot], table.first_code[j, BINS], search)
-            if k > 1 or not is_empty(search.corner, search.corner.size):
-                best = search_sets(node, search, criterion, j, k, best.score, best)
-            continue
-        words = small.lists[j if listed else 0]
-        if (words[lo] >> SHIFT) == (words[hi - 1] >> SHIFT):
-            continue
-        if table.is_category[j]:
-            k = collect_categories(node.shift, table.codes[j], search, small, criterion, words, lo, hi)
-            best = search_sets(node, search, criterion, j, k, best.score, best)
-        elif criterion is None or node.two:
-            best = search_list_of_two(node, table, search, small, words, j, lo, hi, best)
+            k = k if k > 1 or not is_empty(search.corner, search.corner.size) else np.int64(-1)
         else:
-            best = search_list(node, table, search, small, criterion, words, j, lo, hi, best)
+            words = small.lists[j if listed else 0]
+            if (words[lo] >> SHIFT) == (words[hi - 1] >> SHIFT):
+                continue
+            if table.is_category[j]:
+                k = collect_categories(node.shift, table.codes[j], search, small, criterion, words, lo, hi)
+            elif criterion is None or node.two:
+                best = search_list_of_two(node, table, search, small, words, j, lo, hi, best)
+            else:
+                best = search_list(node, table, search, small, criterion, words, j, lo, hi, best)
+        if k >= 0:
+            best = search_sets(node, search, criterion, j, k, best.score, best)
     return best
 
 
