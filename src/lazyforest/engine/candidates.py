@@ -269,7 +269,7 @@ def search_bins(node: Any, table: Any, target: Any, search: Any, found: Any, j: 
     search.opened[:] = False
     for variant in range(variants):
         more_a, more_b = (missing[0], missing[1]) if variant == 0 else (np.int64(0), np.int64(0))
-        for group in range(count_groups(sums)):
+        for group in range(count_groups(sums.shape[0])):
             lo, hi = EDGES[group], min(EDGES[group + 1], sums.shape[0] - 1)
             one, two = more_a + np.int64(sums[lo, 0]), more_b + np.int64(sums[lo, 1])
             c, d = more_a + np.int64(sums[hi, 0]), more_b + np.int64(sums[hi, 1])

@@ -228,7 +228,7 @@ def fill_cells(
         c = np.uint64(y[r])
         for k in range(np.uint64(count)):
             at = places[k] + (np.uint64(joined[r, begin + k]) * np.uint64(2) + c) * width
-            add_vectors(cells, at, weights, there, width)
+            add_vectors(cells, np.int64(at), weights, np.int64(there), lanes)
 
 
 @jit

@@ -20,7 +20,7 @@ def raise_reach(sums: Any, missing: Any, variants: Any, total: Any, f: Any, edge
     """The scores of the cuts between groups of bins, as in ``score_edges``, raise ``reach``."""
     for variant in range(variants):
         some = np.uint64(variant == 0)  # missing rows invalid, or valid
-        for group in range(count_groups(sums) + 1):
+        for group in range(count_groups(sums.shape[0]) + 1):
             here = sums[min(EDGES[group], sums.shape[0] - 1)]
             scores = edges[variant, group]
             for lane in range(reach.size):
@@ -39,7 +39,7 @@ def bound_lanes(
     may_win[:] = 0
     for variant in range(variants):
         some = np.uint64(variant == 0)
-        for group in range(count_groups(sums)):
+        for group in range(count_groups(sums.shape[0])):
             below, above = sums[EDGES[group]], sums[min(EDGES[group + 1], sums.shape[0] - 1)]
             start, stop = edges[variant, group], edges[variant, group + 1]
             for lane in range(reach.size):

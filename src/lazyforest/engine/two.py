@@ -25,10 +25,10 @@ def score_two(a: Any, b: Any, total_a: Any, total_b: Any, f: Any) -> Any:
 
 
 @jit
-def count_groups(sums: Any) -> Any:
+def count_groups(bins: Any) -> Any:
     """Into how many groups so many bins fall."""
     groups = 0
-    while groups < GROUPS and EDGES[groups] < sums.shape[0] - 1:
+    while groups < GROUPS and EDGES[groups] < bins - 1:
         groups += 1
     return groups
 
@@ -37,7 +37,7 @@ def count_groups(sums: Any) -> Any:
 def score_edges(sums: Any, missing_a: Any, missing_b: Any, total_a: Any, total_b: Any, f: Any, edges: Any) -> Any:
     """The scores of the cuts between groups of bins, and at both ends; returns the highest."""
     highest = -np.inf
-    for group in range(count_groups(sums) + 1):
+    for group in range(count_groups(sums.shape[0]) + 1):
         b = min(EDGES[group], sums.shape[0] - 1)
         edges[group] = score_at(sums, b, missing_a, missing_b, total_a, total_b, f)
         highest = max(highest, edges[group])
@@ -66,7 +66,7 @@ def open_bins_of_two(
     Groups of bins, then a FEW of them, then each: the edges of what may win raise ``reach`` before a closer look.
     """
     slack, few = SLACK * float(total_a + total_b), np.int64(FEW)
-    for group in range(count_groups(sums)):
+    for group in range(count_groups(sums.shape[0])):
         if not (groups >> group) & 1:
             continue
         start, stop = EDGES[group], min(EDGES[group + 1], sums.shape[0] - 1)
