@@ -156,7 +156,7 @@ def entry_inlined(function: Kernel) -> Kernel:
     return cast(Kernel, njit(**OPTIONS, cache=True, inline="always")(function))
 
 
-RARELY = 300_000  # objects that were made and not deleted: tens of megabytes
+RARELY = 700_000  # objects that were made and not deleted: a hundred megabytes
 
 
 class CollectRarely(event.Listener):  # type: ignore[misc, unused-ignore]
