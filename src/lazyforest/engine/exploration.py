@@ -37,6 +37,7 @@ from lazyforest.engine.layout import (
     frozen,
     inlined,
     jit,
+    public,
 )
 from lazyforest.engine.lists import Small, new_small, open_block, search_small
 from lazyforest.engine.nodes import NUMBER, Best, Node, Search, copy, new_search, weight_of
@@ -176,7 +177,7 @@ def go_on(task: Task, table: Table, target: Target, handed: Handed, heaviest: in
     return task._replace(table=Table(*map(frozen, table)), target=Target(*map(frozen, target)), handed=handed)
 
 
-@jit
+@public
 def cast(total: Any, rules: Any, vote: Any) -> None:
     """The vote of a leaf."""
     vote[:] = 0

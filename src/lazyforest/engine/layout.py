@@ -156,7 +156,7 @@ def entry_inlined(function: Kernel) -> Kernel:
     return cast(Kernel, njit(**OPTIONS, cache=True, inline="always")(function))
 
 
-RARELY = 700_000  # objects that were made and not deleted: a hundred megabytes
+RARELY = 700_000  # objects that were made and not deleted: about seventy megabytes
 
 
 class CollectRarely(event.Listener):  # type: ignore[misc, unused-ignore]
